@@ -1,20 +1,12 @@
 import Koa from 'koa'
 import { createSyncWaits } from './answers/syncWaits.ts'
 import { createWaitPlaces } from './answers/waitPlaces.ts'
-import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiParts, ApiState } from './context.ts'
 import { requestTextBytesMax } from '../domain/limits.ts'
 import { createByteBudget } from '../tasks/byteBudget.ts'
 import { createLoopTurns } from './intake/loopTurns.ts'
-import {
-  allowAnyOrigin,
-  catchErrors,
-  observeRequest,
-  requireHost,
-  startRequest,
-} from './middleware.ts'
+import { allowAnyOrigin, catchErrors, observeRequest, startRequest } from './middleware.ts'
 import { installRoutes } from './routes.ts'
-import { assetStreamBytes, assetStreamsMax } from './routes/getAsset.ts'
 
 /**
  * Limit for the bytes of all large bodies that arrive at the same time: about twelve of the largest bodies
@@ -39,12 +31,10 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
   const app = new Koa<ApiState>()
   // `catchErrors` has already reported every error. Without `silent`, Koa would also print it to the console.
   app.silent = true
-  app.use(keepOpenForRest())
   app.use(startRequest(deps))
   app.use(observeRequest(deps))
   app.use(allowAnyOrigin())
   app.use(catchErrors(deps))
-  app.use(requireHost())
   installRoutes(app, createParts(deps))
   return app
 }
@@ -55,9 +45,6 @@ export function createParts(deps: ApiDeps): ApiParts {
     ...deps,
     largeBodies: createByteBudget(deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax),
     requestTexts: createByteBudget(requestTextsBytesMax, requestTextsShareMax),
-    assetStreams: createByteBudget(
-      (deps.config.assetStreamsMax ?? assetStreamsMax) * assetStreamBytes,
-    ),
     loopTurns: createLoopTurns(),
     syncWaits: createSyncWaits(deps.tasks),
     waitPlaces: createWaitPlaces(deps.stopping, deps.config.waitersMax),

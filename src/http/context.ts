@@ -54,7 +54,6 @@ export type HttpFailure =
    * nobody can tell them apart.
    */
   | { readonly tag: 'asset_not_found' }
-  | { readonly tag: 'too_many_downloads'; readonly retryAfterSeconds: number }
   | { readonly tag: 'too_many_waiters'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
   /** `GET /v1/models/{model}` names a model that does not exist, or that the account may not use. */
@@ -107,12 +106,12 @@ export type ApiConfig = {
   readonly prices: readonly Price[]
   /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
+  /** Whether a GET of an image is answered with an address of the blob store, if the store has addresses. */
+  readonly assetRedirect: boolean
   /**
    * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.
    */
   readonly largeBodiesBytesMax?: number
-  /** Assets that are streamed at the same time, default 256. */
-  readonly assetStreamsMax?: number
   /** Limits for the waiters of one account and of the process. See `waitPlaces.ts`. */
   readonly waitersMax?: WaitersMax
 }
@@ -150,8 +149,6 @@ export type ApiParts = ApiDeps & {
   readonly largeBodies: ByteBudget
   /** Memory for the texts of large requests until they are accepted. */
   readonly requestTexts: ByteBudget
-  /** Memory for the assets that are being streamed. */
-  readonly assetStreams: ByteBudget
   readonly loopTurns: LoopTurns
   readonly syncWaits: SyncWaits
   readonly waitPlaces: WaitPlaces

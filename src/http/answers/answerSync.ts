@@ -104,8 +104,7 @@ async function answerTask(
       return { tag: 'result_expired' }
     case 'succeeded':
       await sendNative(context, parts, task, {
-        headers: { 'X-Credits-Charged': String(chargedCredits(task)) },
-        ...(context.state.replayed === true ? {} : { image: 'paid_answer' }),
+        'X-Credits-Charged': String(chargedCredits(task)),
       })
       return undefined
     default:

@@ -30,25 +30,19 @@ const decodeMs = 0.05
 const chunkBytesMin = 4096
 
 /**
- * Checks what the headers say about the body (content coding, declared size). Then tells a client that sent `Expect:
- * 100-continue` to send the body. Returns the body, of which nothing is read yet.
+ * Checks what the headers say about the body (content coding, declared size). Returns the body, of which nothing is read
+ * yet.
  */
 export async function openBody(
   context: ApiContext,
   { ingressLimitBytes, accountId, room, textRoom, turns }: OpenBodyOptions,
 ): Promise<Result<OpenBody, HttpFailure>> {
-  const { req, res } = context
+  const { req } = context
   const codings = parseContentEncoding(req.headers['content-encoding'])
   if (!codings.ok || codings.value.length > 1) return fail(unsupportedCoding)
   const tooLarge: HttpFailure = { tag: 'body_too_large', limitBytes: ingressLimitBytes }
   const declaredBytes = Number(req.headers['content-length'] ?? 0)
   if (declaredBytes > ingressLimitBytes) return fail(tooLarge)
-  if (req.headers.expect !== undefined) {
-    // `createServer.ts` set `Connection: close`, for an error answer before the body. Now the body will
-    // follow.
-    res.removeHeader('Connection')
-    res.writeContinue()
-  }
   const sent = coveredBy(room, coalesceChunks(readRequest(req, pace), chunkBytesMin))
   const decoded = coveredBy(room, decodeContent(sent, codings.value, ingressLimitBytes))
   const besidesMs = codings.value.length === 0 ? 0 : decodeMs

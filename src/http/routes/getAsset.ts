@@ -1,4 +1,5 @@
 import { taskIdPattern } from '../../domain/ids.ts'
+import type { ByteRange } from '../../domain/ports/blobStore.ts'
 import type { TaskAsset, TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
@@ -6,14 +7,6 @@ import { etagMatches } from '../answers/etag.ts'
 import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
-import { pullInTurns } from '../intake/loopTurns.ts'
-
-/**
- * Limit for the assets that are sent at the same time. A client without an API key can read an asset
- * slowly, as long as it reads something every 60 seconds (`createServer.ts`), and each stream takes up to
- * `assetStreamBytes` for that time. Together they take 256 MiB at most.
- */
-export const assetStreamsMax = 256
 
 /**
  * `GET /v1/assets/{task_id}/{name}?…`: answers with the image behind a signed URL, without an API key. A
@@ -52,66 +45,39 @@ async function sendAsset(
   }
   const range = rangeOf(context, etag, asset.bytes)
   if (range === 'unsatisfiable') return { tag: 'range_not_satisfiable', bytes: asset.bytes }
+  const { presign } = parts.blobs
+  if (parts.config.assetRedirect && presign !== undefined && context.method === 'GET') {
+    const address = await presign(answerImageKey(asset.answerId), {
+      livesSeconds: Math.max(1, Math.min(redirectSecondsMax, secondsLeft(task))),
+      contentType: asset.mimeType,
+      contentDisposition: headers['Content-Disposition'],
+      cacheControl: headers['Cache-Control'],
+    })
+    redirect(context, etag, address)
+    return undefined
+  }
   const part = range === 'whole' ? undefined : range
-  const send = async () => await sendImage(context, parts, task, { asset, headers, part })
-  if (context.method === 'HEAD') return send()
-  const { assetStreams } = parts
-  if (!(await assetStreams.take(task.accountId, assetStreamBytes, waitMs))) {
-    return { tag: 'too_many_downloads', retryAfterSeconds: 5 }
-  }
-  try {
-    return await send()
-  } finally {
-    assetStreams.give(task.accountId, assetStreamBytes)
-  }
-}
-
-/**
- * The memory that an asset takes while it is sent: three pieces of 256 KiB from S3, and the buffers of the stream
- * and the socket.
- */
-export const assetStreamBytes = 1024 * 1024
-
-/**
- * The work of opening an image in the blob store, which happens outside of a turn of the event loop (`besidesMs` in
- * `loopTurns.ts`). It counts as work of the account.
- */
-const openMs = 1
-
-/**
- * How long a download waits until memory for it is free. Long enough for a page that loads many images at once.
- * After this wait, the client gets a 429 with a Retry-After.
- */
-const waitMs = 3_000
-
-type ImageAnswer = {
-  readonly asset: NamedAsset
-  readonly headers: ReturnType<typeof assetHeaders>
-  readonly part: ByteRange | undefined
-}
-
-async function sendImage(
-  context: ApiContext,
-  parts: ApiParts,
-  { accountId }: TaskView,
-  { asset, headers, part }: ImageAnswer,
-): Promise<HttpFailure | undefined> {
-  await parts.loopTurns.pause(accountId, { besidesMs: openMs, image: 'download' })
-  const found = await parts.blobs.read(answerImageKey(asset.answerId), part)
-  if (found === undefined) return notFound
-  await sendStream(context, {
+  const isSent = await sendStream(context, {
     status: part === undefined ? 200 : 206,
-    headers: {
-      ...headers,
-      'Content-Type': asset.mimeType,
-      ...(part === undefined
-        ? {}
-        : { 'Content-Range': `bytes ${part.first}-${part.last}/${asset.bytes}` }),
-    },
+    headers: { ...headers, 'Content-Type': asset.mimeType, ...contentRange(part, asset.bytes) },
     contentLength: part === undefined ? asset.bytes : part.last - part.first + 1,
-    content: () => pullInTurns(parts.loopTurns, accountId, found.content, 'download'),
+    open: async () => (await parts.blobs.read(answerImageKey(asset.answerId), part))?.content,
   })
-  return undefined
+  return isSent ? undefined : notFound
+}
+
+/** How long an address of the blob store works. A client follows it at once. */
+const redirectSecondsMax = 60
+
+/** Sends the client to the blob store. The answer is not to be kept, because the address soon stops working. */
+function redirect(context: ApiContext, etag: string, address: string): void {
+  context.body = null
+  context.status = 307
+  context.set({ ETag: etag, Location: address })
+}
+
+function contentRange(part: ByteRange | undefined, bytes: number): Record<string, string> {
+  return part === undefined ? {} : { 'Content-Range': `bytes ${part.first}-${part.last}/${bytes}` }
 }
 
 /**
@@ -129,25 +95,22 @@ function rangeOf(context: ApiContext, etag: string, bytes: number): ReturnType<t
  * browser opens the URL as a page, it must run nothing in it (`sandbox`), because the content comes from
  * outside.
  */
-function assetHeaders(
-  task: TaskView,
-  asset: NamedAsset,
-  etag: string,
-): Readonly<Record<string, string>> {
-  const leftMs = (task.expiresAtMs ?? task.nowMs) - task.nowMs
+function assetHeaders(task: TaskView, asset: NamedAsset, etag: string) {
   const fileName = `${task.taskId}${asset.name.slice(asset.name.lastIndexOf('.'))}`
   return {
     ETag: etag,
     'Accept-Ranges': 'bytes',
-    'Cache-Control': `private, max-age=${Math.max(0, Math.floor(leftMs / 1000))}, immutable`,
+    'Cache-Control': `private, max-age=${secondsLeft(task)}, immutable`,
     'Content-Disposition': `inline; filename="${fileName}"`,
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'Cross-Origin-Resource-Policy': 'cross-origin',
   }
 }
 
-/** The positions of the first and the last byte. Both belong to the range. */
-type ByteRange = { readonly first: number; readonly last: number }
+/** Whole seconds until the image expires. */
+function secondsLeft({ expiresAtMs, nowMs }: TaskView): number {
+  return Math.max(0, Math.floor(((expiresAtMs ?? nowMs) - nowMs) / 1000))
+}
 
 const singleRange = /^bytes=\s*(?:(\d+)-(\d*)|-(\d+))\s*$/i
 

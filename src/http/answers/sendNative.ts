@@ -3,23 +3,18 @@ import { splitAtImage } from '../../domain/upstream/nativeResponse.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
 import { base64Length, encodeBase64 } from '../../streams/base64.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
-import type { Piece } from '../intake/loopTurns.ts'
-import { pullInTurns } from '../intake/loopTurns.ts'
 import { sendStream } from './sendBody.ts'
 
 /**
  * Sends the native response of a succeeded task. The image bytes are streamed from the blob store into the
  * response. Throws when the response or the image is missing although the task has not expired. Such an image
- * is lost, so the answer tells the client not to retry. `image`: see `loopTurns.ts`.
+ * is lost, so the answer tells the client not to retry.
  */
 export async function sendNative(
   context: ApiContext,
   parts: ApiParts,
   task: TaskView,
-  options: {
-    readonly headers?: Readonly<Record<string, string>>
-    readonly image?: Piece['image']
-  } = {},
+  options: { readonly headers?: Readonly<Record<string, string>> } = {},
 ): Promise<void> {
   const { native, asset } = task
   if (native === undefined || asset === undefined) throw lost(context, task, 'answer')
@@ -33,8 +28,7 @@ export async function sendNative(
     contentLength: head.length + base64Length(image.bytes) + tail.length,
     content: async function* () {
       yield head
-      const { loopTurns } = parts
-      yield* encodeBase64(pullInTurns(loopTurns, task.accountId, image.content, options.image))
+      yield* encodeBase64(image.content)
       yield tail
     },
   })

@@ -224,10 +224,7 @@ async function requestTextOf({ request }: AcceptInput): Promise<Uint8Array> {
 const turnMsMax = 2
 
 /** Runs the effect for each item, and lets the event loop turn whenever `turnMsMax` has passed. */
-async function inTurns<Item>(
-  items: Iterable<Item>,
-  effect: (item: Item) => void,
-): Promise<void> {
+async function inTurns<Item>(items: Iterable<Item>, effect: (item: Item) => void): Promise<void> {
   let startedAtMs = performance.now()
   for (const item of items) {
     effect(item)

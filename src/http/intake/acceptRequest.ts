@@ -6,6 +6,7 @@ import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import { idempotencyKeyBytesMax } from '../../domain/limits.ts'
+import type { BlobStore, PutOptions } from '../../domain/ports/blobStore.ts'
 import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
@@ -78,10 +79,14 @@ async function storeAndAccept(
   const uploadId = request.inputs.length === 0 ? undefined : await parts.tasks.openUpload()
   try {
     const inputs: InputImage[] = []
-    for (const image of request.inputs) {
-      inputs.push(await storeImage(parts, `${uploadId}/${inputs.length}`, image))
+    for (const [i, image] of request.inputs.entries()) {
+      const flushLater = i + 1 < request.inputs.length
+      inputs.push(await storeImage(parts.blobs, `${uploadId}/${i}`, image, { flushLater }))
     }
-    return await accept(entry, { request: { ...request, inputs }, ...defined({ uploadId, paramNames }) })
+    return await accept(entry, {
+      request: { ...request, inputs },
+      ...defined({ uploadId, paramNames }),
+    })
   } finally {
     if (uploadId !== undefined && context.state.replayed !== false) {
       await discardUpload(context, parts, uploadId)
@@ -90,12 +95,13 @@ async function storeAndAccept(
 }
 
 async function storeImage(
-  { blobs }: ApiParts,
+  blobs: BlobStore,
   blobKey: string,
   { mimeType, content }: UnstoredImage,
+  options: PutOptions,
 ): Promise<InputImage> {
   const sha256 = await sha256Of(content)
-  await blobs.put(blobKey, content)
+  await blobs.put(blobKey, content, options)
   return { blobKey, mimeType, bytes: content.length, sha256 }
 }
 

@@ -97,4 +97,3 @@ function invalidValueAt(path: JsonPath, why: string): RequestFailure {
 function invalidJson(message: string, param: string | null = null): RequestFailure {
   return invalidRequest('invalid_json', param, message)
 }
-

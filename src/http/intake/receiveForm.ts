@@ -1,7 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
-import { inputImageBytesMax, requestTextBytesMax } from '../../domain/limits.ts'
+import {
+  inputImageBytesMax,
+  requestBesidesImagesBytesMax,
+  requestTextBytesMax,
+} from '../../domain/limits.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
@@ -61,12 +65,15 @@ export async function receiveForm(
     if (!textNames.includes(name)) return fail(unknownParameter(paramPath([name])))
     if (fields.has(name)) return fail(invalidValue(name, 'it is given more than once'))
     textBytes += content.length
-    if (textBytes > requestTextBytesMax) return fail(textsTooLarge)
+    if (textBytes > requestTextBytesMax) return fail(tooLarge(requestTextBytesMax))
     // PostgreSQL cannot store NUL.
     if (content.includes(0)) return fail(invalidValue(name, 'text must not contain NUL'))
     if (!isUtf8(content)) return fail(invalidValue(name, 'text must be valid UTF-8'))
     fields.set(name, content.toString('utf8'))
   }
+  const besidesBytes = body.value.length - (image?.content.length ?? 0)
+  if (besidesBytes > requestBesidesImagesBytesMax)
+    return fail(tooLarge(requestBesidesImagesBytesMax))
   return succeed({ fields: Object.fromEntries(fields), ...defined({ image }) })
 }
 
@@ -86,11 +93,11 @@ const malformed = unreadable(
   'The form is malformed or ends too early. Each part must begin with a line that has only the boundary.',
 )
 const unclearPart = unreadable('Each part of the form must be form-data with one name.')
-const textsTooLarge: RequestFailure = {
+const tooLarge = (limitBytes: number): RequestFailure => ({
   tag: 'body_too_large',
-  limitBytes: requestTextBytesMax,
+  limitBytes,
   texts: true,
-}
+})
 const imageTooLarge = invalidImage('image', `it is larger than ${inputImageBytesMax} bytes`)
 const oneImageOnly = invalidValue(
   'image',

@@ -57,7 +57,7 @@ function failureOfJson(failure: JsonFailure): RequestFailure {
       return invalidJson('The request body is not valid UTF-8.')
     case 'too_deep':
       return invalidJson('The request body is nested too deeply.')
-    case 'too_many_tokens':
+    case 'too_many_values':
       return invalidJson('The request body has too many values.')
     case 'text_too_long':
       return { tag: 'body_too_large', limitBytes: failure.limitBytes, texts: true }
@@ -69,14 +69,14 @@ function failureOfJson(failure: JsonFailure): RequestFailure {
       return invalidValueAt(failure.path, 'text must not contain NUL or lone surrogates')
     case 'invalid_base64':
       return invalidImage(paramPath(failure.path), 'the data is not valid Base64')
-    case 'diverted_too_large':
+    case 'image_too_large':
       return invalidImage(paramPath(failure.path), `it is larger than ${failure.limitBytes} bytes`)
-    case 'diverted_total_too_large':
+    case 'images_too_large':
       return invalidImage(
         listParam(failure.path),
         `together they are larger than ${failure.limitBytes} bytes`,
       )
-    case 'too_many_diverted':
+    case 'too_many_images':
       return invalidValue(listParam(failure.path), `at most ${failure.limit} images`)
     default:
       return assertNever(failure)

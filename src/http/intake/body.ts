@@ -3,12 +3,13 @@ import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
+import { createByteCollector } from '../../streams/byteCollector.ts'
 import type { ContentCoding } from '../../streams/codings.ts'
 import { parseContentEncoding, unpack } from '../../streams/codings.ts'
 import type { ByteRoom } from '../../tasks/byteBudget.ts'
 import type { ApiContext } from '../context.ts'
 
-/** The first bytes of a body, which take no room in the budget and for which memory is allocated at once. */
+/** The first bytes of a body, which take no room in the budget. */
 export const freeBodyBytes = 64 * 1024
 
 export type BodyOptions = {
@@ -65,10 +66,7 @@ function declaredLength({ req }: ApiContext): number | undefined {
   return length === undefined ? undefined : Number(length)
 }
 
-/**
- * Copies the chunks of a body into one buffer. Chunks that are kept would take far more memory: 420 bytes each, where
- * a client sends single bytes. While the body waits for room, nothing more of it is read.
- */
+/** Reads the bytes of a body. While the body waits for room, nothing more of it is read. */
 async function receive(
   { req, res }: ApiContext,
   { limitBytes, room, idleMs, declaredBytes }: Required<BodyOptions> & { declaredBytes?: number },
@@ -76,18 +74,11 @@ async function receive(
   // A client that left during authentication sends no further events.
   if (req.destroyed) return fail(interrupted)
   const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof receive>>>()
-  let body = Buffer.allocUnsafeSlow(Math.min(declaredBytes ?? freeBodyBytes, freeBodyBytes))
-  let bytes = 0
+  const collected = createByteCollector(limitBytes, declaredBytes)
 
   function onData(chunk: Buffer): void {
-    const sum = bytes + chunk.length
-    if (sum > limitBytes) return resolve('too_large')
-    if (sum > body.length) {
-      const doubled = Math.min(Math.max(2 * body.length, sum), limitBytes)
-      body = grown(body, bytes, declaredBytes ?? doubled)
-    }
-    bytes += chunk.copy(body, bytes)
-    const covered = room.cover(bytes)
+    if (!collected.add(chunk)) return resolve('too_large')
+    const covered = room.cover(collected.length())
     if (covered !== true) void waitForRoom(covered)
   }
 
@@ -98,7 +89,7 @@ async function receive(
   }
 
   req.on('data', onData)
-  req.once('end', () => resolve(succeed(body.subarray(0, bytes))))
+  req.once('end', () => resolve(succeed(collected.bytes())))
   req.once('close', () => resolve(fail(interrupted)))
   req.setTimeout(idleMs, () => resolve(fail(stalled)))
   res.once('close', room.end)
@@ -113,13 +104,6 @@ async function receive(
 /** Nobody reads this answer, because the client has left. */
 const interrupted = unreadable('The request body broke off.')
 const stalled = unreadable('The request body did not arrive in time.')
-
-/** Returns a buffer of `length` bytes that begins with the body. Its other pages take no memory until written. */
-function grown(body: Buffer, bytes: number, length: number): Buffer<ArrayBuffer> {
-  const larger = Buffer.allocUnsafeSlow(length)
-  body.copy(larger, 0, 0, bytes)
-  return larger
-}
 
 /**
  * Unpacks a body and takes room for the result without a wait: nobody knows its size before, and bodies that wait when

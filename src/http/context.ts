@@ -53,7 +53,6 @@ export type HttpFailure =
    * nobody can tell them apart.
    */
   | { readonly tag: 'asset_not_found' }
-  | { readonly tag: 'too_many_downloads'; readonly retryAfterSeconds: number }
   | { readonly tag: 'too_many_waiters'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
   /** `GET /v1/models/{model}` names a model that does not exist, or that the account may not use. */

@@ -138,11 +138,6 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
         'Too many large requests are in progress. Try again later.',
         failure.retryAfterSeconds,
       )
-    case 'too_many_downloads':
-      return rateLimited(
-        'Too many images are being downloaded. Try again later.',
-        failure.retryAfterSeconds,
-      )
     case 'too_many_waiters':
       return rateLimited(
         'Too many requests wait for tasks. Try again later, or read the task without waiting.',

@@ -68,7 +68,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       await put
       expect(seen).toContain(undefined)
       seen.delete(undefined)
-      expect([...seen, bytes.length]).toSatisfy((all) => new Set(all).size === 1)
+      expect([...seen].filter((length) => length !== bytes.length)).toEqual([])
     })
 
     it('reads an inclusive range, cut at the end of the content', async () => {

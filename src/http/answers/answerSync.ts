@@ -69,7 +69,7 @@ async function answerTask(
       return { tag: 'result_expired' }
     case 'succeeded':
       await sendNative(context, parts, task, {
-        headers: { 'X-Credits-Charged': String(chargedCredits(task)) },
+        'X-Credits-Charged': String(chargedCredits(task)),
       })
       return undefined
     default:

@@ -12,26 +12,34 @@ import { sendStream } from './sendBody.ts'
  */
 export async function sendNative(
   context: ApiContext,
-  parts: ApiParts,
+  { blobs }: Pick<ApiParts, 'blobs'>,
   task: TaskView,
-  options: { readonly headers?: Readonly<Record<string, string>> } = {},
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const { native, asset } = task
   if (native === undefined || asset === undefined) throw lost(context, task, 'answer')
-  const image = await parts.blobs.read(answerImageKey(asset.answerId))
-  if (image === undefined) throw lost(context, task, 'image')
   const { before, after } = splitAtImage(native)
   const [head, tail] = [Buffer.from(before), Buffer.from(after)]
-  await sendStream(context, {
+  const isSent = await sendStream(context, {
     status: 200,
-    headers: { 'Content-Type': 'application/json', ...options.headers },
-    contentLength: head.length + base64Length(image.bytes) + tail.length,
-    content: async function* () {
-      yield head
-      yield* encodeBase64(image.content)
-      yield tail
+    headers: { 'Content-Type': 'application/json', ...headers },
+    contentLength: head.length + base64Length(asset.bytes) + tail.length,
+    open: async () => {
+      const image = await blobs.read(answerImageKey(asset.answerId))
+      return image && around(head, encodeBase64(image.content), tail)
     },
   })
+  if (!isSent) throw lost(context, task, 'image')
+}
+
+async function* around(
+  head: Uint8Array,
+  content: AsyncIterable<Uint8Array>,
+  tail: Uint8Array,
+): AsyncGenerator<Uint8Array> {
+  yield head
+  yield* content
+  yield tail
 }
 
 function lost(context: ApiContext, { taskId }: TaskView, part: 'image' | 'answer'): Error {

@@ -1,4 +1,5 @@
 import { taskIdPattern } from '../../domain/ids.ts'
+import type { ByteRange } from '../../domain/ports/blobStore.ts'
 import type { TaskAsset, TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
@@ -45,35 +46,17 @@ async function sendAsset(
   const range = rangeOf(context, etag, asset.bytes)
   if (range === 'unsatisfiable') return { tag: 'range_not_satisfiable', bytes: asset.bytes }
   const part = range === 'whole' ? undefined : range
-  return sendImage(context, parts, { asset, headers, part })
-}
-
-type ImageAnswer = {
-  readonly asset: NamedAsset
-  readonly headers: ReturnType<typeof assetHeaders>
-  readonly part: ByteRange | undefined
-}
-
-async function sendImage(
-  context: ApiContext,
-  parts: ApiParts,
-  { asset, headers, part }: ImageAnswer,
-): Promise<HttpFailure | undefined> {
-  const found = await parts.blobs.read(answerImageKey(asset.answerId), part)
-  if (found === undefined) return notFound
-  await sendStream(context, {
+  const isSent = await sendStream(context, {
     status: part === undefined ? 200 : 206,
-    headers: {
-      ...headers,
-      'Content-Type': asset.mimeType,
-      ...(part === undefined
-        ? {}
-        : { 'Content-Range': `bytes ${part.first}-${part.last}/${asset.bytes}` }),
-    },
+    headers: { ...headers, 'Content-Type': asset.mimeType, ...contentRange(part, asset.bytes) },
     contentLength: part === undefined ? asset.bytes : part.last - part.first + 1,
-    content: () => found.content,
+    open: async () => (await parts.blobs.read(answerImageKey(asset.answerId), part))?.content,
   })
-  return undefined
+  return isSent ? undefined : notFound
+}
+
+function contentRange(part: ByteRange | undefined, bytes: number): Record<string, string> {
+  return part === undefined ? {} : { 'Content-Range': `bytes ${part.first}-${part.last}/${bytes}` }
 }
 
 /**
@@ -107,9 +90,6 @@ function assetHeaders(
     'Cross-Origin-Resource-Policy': 'cross-origin',
   }
 }
-
-/** The positions of the first and the last byte. Both belong to the range. */
-type ByteRange = { readonly first: number; readonly last: number }
 
 const singleRange = /^bytes=\s*(?:(\d+)-(\d*)|-(\d+))\s*$/i
 

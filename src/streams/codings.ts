@@ -33,8 +33,8 @@ export async function unpack(
   const own = latest.then(() => unpackNow(body, coding, bytesMax, lenient))
   // Keeps the order, and not the unpacked body.
   latest = own.then(
-    () => {},
-    () => {},
+    () => undefined,
+    () => undefined,
   )
   return own
 }

@@ -45,8 +45,14 @@ describe('a byte budget', () => {
     const rooms = Array.from({ length: 8 }, () => budget.open('a'))
     const covered = rooms.map((room) => room.cover(mebibyte))
     expect(await Promise.all(covered.map(nowOrWaiting))).toEqual([
-      ...[true, true, true, true],
-      ...['waiting', 'waiting', 'waiting', 'waiting'],
+      true,
+      true,
+      true,
+      true,
+      'waiting',
+      'waiting',
+      'waiting',
+      'waiting',
     ])
     const other = budget.open('b')
     expect(await nowOrWaiting(other.cover(4 * mebibyte))).toBe(true)
@@ -96,8 +102,7 @@ describe('a byte budget', () => {
   it('has all its room again when its bodies have ended, whether they had room, waited or were refused', async () => {
     const budget = create()
     const rooms = Array.from({ length: 12 }, (_, i) => budget.open(`account ${i % 3}`))
-    const covered = rooms.map((room) => room.cover(mebibyte, 20))
-    await Promise.all(covered)
+    await Promise.all(rooms.map(async (room) => room.cover(mebibyte, 20)))
     for (const room of rooms.toReversed()) room.end()
     await budget.open('first').cover(mebibyte)
     const wide = ['x', 'x', 'x', 'x', 'y', 'y', 'y', 'z'].map((account) => budget.open(account))

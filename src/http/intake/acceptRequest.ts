@@ -89,7 +89,10 @@ async function storeAndAccept(
     })
   } finally {
     if (uploadId !== undefined && context.state.replayed !== false) {
-      await discardUpload(context, parts, uploadId)
+      // An error here does not change the answer: the sweep deletes the upload when it is `uploadGraceMs` old.
+      const { requestId, route } = context.state
+      const report = (error: unknown) => parts.reportError?.(error, { requestId, route })
+      await parts.tasks.discardUpload(uploadId).catch(report)
     }
   }
 }
@@ -140,23 +143,6 @@ async function accept(
   context.state.replayed = accepted.value.replayed
   if (key !== undefined) context.set('Idempotent-Replayed', String(accepted.value.replayed))
   return accepted
-}
-
-/**
- * Makes an upload due for the sweep. An error here is reported and does not change the answer. After such an error, the
- * sweep deletes the upload when it is `uploadGraceMs` old.
- */
-async function discardUpload(
-  context: ApiContext,
-  parts: ApiParts,
-  uploadId: string,
-): Promise<void> {
-  try {
-    await parts.tasks.discardUpload(uploadId)
-  } catch (error) {
-    const { requestId, route } = context.state
-    parts.reportError?.(error, { requestId, route })
-  }
 }
 
 /**

@@ -1,10 +1,8 @@
-import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { createByteCollector } from '../../streams/byteCollector.ts'
-import type { ContentCoding } from '../../streams/codings.ts'
 import { parseContentEncoding, unpack } from '../../streams/codings.ts'
 import type { ByteRoom } from '../../tasks/byteBudget.ts'
 import type { ApiContext } from '../context.ts'
@@ -27,57 +25,42 @@ export type BodyOptions = {
  */
 export async function readBody(
   context: ApiContext,
-  { limitBytes, room, idleMs = 60_000 }: BodyOptions,
+  options: BodyOptions,
 ): Promise<Result<Buffer, RequestFailure>> {
-  const { req, res } = context
-  const codings = parseContentEncoding(req.headers['content-encoding'])
+  const { headers } = context.req
+  const codings = parseContentEncoding(headers['content-encoding'])
   if (!codings.ok || codings.value.length > 1) return fail(unsupportedCoding)
-  const tooLarge: RequestFailure = { tag: 'body_too_large', limitBytes }
-  const declaredBytes = declaredLength(context)
-  if (declaredBytes !== undefined && declaredBytes > limitBytes) return fail(tooLarge)
-  if (req.headers.expect !== undefined) {
+  const { limitBytes, room } = options
+  if (Number(headers['content-length'] ?? 0) > limitBytes) return fail(tooLarge(limitBytes))
+  if (headers.expect !== undefined) {
     // The server set `Connection: close`, for an error answer before the body. Now the body will follow.
-    res.removeHeader('Connection')
-    res.writeContinue()
+    context.res.removeHeader('Connection')
+    context.res.writeContinue()
   }
-  const sent = await receive(context, { limitBytes, room, idleMs, ...defined({ declaredBytes }) })
+  const sent = await receive(context, options)
   const [coding] = codings.value
-  if (sent === 'too_large') return fail(tooLarge)
   if (!sent.ok || coding === undefined) return sent
-  return unpackWithin(sent.value, coding, { limitBytes, room })
+  const unpacked = await unpack(sent.value, coding, limitBytes)
+  if (!unpacked.ok) {
+    return fail(unpacked.failure.tag === 'too_large' ? tooLarge(limitBytes) : corruptCoding)
+  }
+  // Nobody knew the size of the unpacked body. Bodies that waited for room now would take memory without a limit.
+  return (await room.cover(unpacked.value.length, 0)) ? unpacked : fail(overloaded)
 }
 
-/** Failure for a body that found no room in the budget. */
-const overloaded: RequestFailure = { tag: 'overloaded', retryAfterSeconds: 5 }
-
-const unsupportedCoding = invalidRequest(
-  'unsupported_content_encoding',
-  'Content-Encoding',
-  'The Content-Encoding must be one of gzip, deflate, br, zstd and identity.',
-)
-
-/** Returns the failure for a body that cannot be read in the way that its headers say. */
-export function unreadable(message: string): RequestFailure {
-  return invalidRequest('read_request_body_failed', null, message)
-}
-
-function declaredLength({ req }: ApiContext): number | undefined {
-  const length = req.headers['content-length']
-  return length === undefined ? undefined : Number(length)
-}
-
-/** Reads the bytes of a body. While the body waits for room, nothing more of it is read. */
+/** Reads the bytes of a body as they were sent. While the body waits for room, nothing more of it is read. */
 async function receive(
   { req, res }: ApiContext,
-  { limitBytes, room, idleMs, declaredBytes }: Required<BodyOptions> & { declaredBytes?: number },
-): Promise<Result<Buffer, RequestFailure> | 'too_large'> {
+  { limitBytes, room, idleMs = 60_000 }: BodyOptions,
+): Promise<Result<Buffer, RequestFailure>> {
   // A client that left during authentication sends no further events.
   if (req.destroyed) return fail(interrupted)
-  const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof receive>>>()
-  const collected = createByteCollector(limitBytes, declaredBytes)
+  const { promise, resolve } = Promise.withResolvers<Result<Buffer, RequestFailure>>()
+  const length = req.headers['content-length']
+  const collected = createByteCollector(limitBytes, length === undefined ? length : Number(length))
 
   function onData(chunk: Buffer): void {
-    if (!collected.add(chunk)) return resolve('too_large')
+    if (!collected.add(chunk)) return resolve(fail(tooLarge(limitBytes)))
     const covered = room.cover(collected.length())
     if (covered !== true) void waitForRoom(covered)
   }
@@ -101,27 +84,23 @@ async function receive(
   }
 }
 
+/** Returns the failure for a body that cannot be read in the way that its headers say. */
+export function unreadable(message: string): RequestFailure {
+  return invalidRequest('read_request_body_failed', null, message)
+}
+
+function tooLarge(limitBytes: number): RequestFailure {
+  return { tag: 'body_too_large', limitBytes }
+}
+
+/** Failure for a body that found no room in the budget. */
+const overloaded: RequestFailure = { tag: 'overloaded', retryAfterSeconds: 5 }
+const unsupportedCoding = invalidRequest(
+  'unsupported_content_encoding',
+  'Content-Encoding',
+  'The Content-Encoding must be one of gzip, deflate, br, zstd and identity.',
+)
+const corruptCoding = unreadable('The request body does not match its Content-Encoding.')
+const stalled = unreadable('The request body did not arrive in time.')
 /** Nobody reads this answer, because the client has left. */
 const interrupted = unreadable('The request body broke off.')
-const stalled = unreadable('The request body did not arrive in time.')
-
-/**
- * Unpacks a body and takes room for the result without a wait: nobody knows its size before, and bodies that wait when
- * they are unpacked already would take memory without a limit.
- */
-async function unpackWithin(
-  sent: Buffer,
-  coding: ContentCoding,
-  { limitBytes, room }: Omit<BodyOptions, 'idleMs'>,
-): Promise<Result<Buffer, RequestFailure>> {
-  const unpacked = await unpack(sent, coding, limitBytes)
-  if (unpacked.ok) {
-    const hasRoom = await room.cover(unpacked.value.length, 0)
-    return hasRoom ? unpacked : fail(overloaded)
-  }
-  return fail(
-    unpacked.failure.tag === 'too_large'
-      ? { tag: 'body_too_large', limitBytes }
-      : unreadable('The request body does not match its Content-Encoding.'),
-  )
-}

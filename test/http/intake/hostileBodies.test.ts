@@ -34,7 +34,7 @@ describe('the texts of a body', () => {
         { name: 'prompt', value: prompt },
       ]),
     ])
-  const { length: others } = 'familyb-image-2-vip' + 'generate' + 'modelactionprompt'
+  const { length: others } = 'modelactionpromptfamilyb-image-2-vipgenerate'
   const fitting = 'x'.repeat(requestTextBytesMax - others)
   // In these the texts are short, and the escapes or blanks around them are long.
   const long = '\\u0078'.repeat(requestBesidesImagesBytesMax / 6)

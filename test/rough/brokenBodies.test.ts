@@ -105,6 +105,7 @@ describe('a JSON body whose connection breaks midway', () => {
       `Content-Length: ${body.length}`,
     ]
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+    socket.on('error', () => {})
     socket.write(`${head.join('\r\n')}\r\n\r\n`)
     const sent = new Promise((resolve) => socket.write(body.slice(0, -1000), resolve))
     await sent

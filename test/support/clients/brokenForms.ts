@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import type { Pool } from 'pg'
 import type { Client } from './client.ts'
 import { redPixelPng } from '../images.ts'
@@ -81,8 +80,7 @@ export async function nothingLeft(
     async () => {
       const { rowCount } = await service.pool.query('select 1 from upload limit 1')
       const folders = readdirSync(service.blobDir).filter((name) => !name.startsWith('.'))
-      const temporary = readdirSync(join(service.blobDir, '.temp'))
-      return rowCount === 0 && folders.length + temporary.length === 0 ? true : undefined
+      return rowCount === 0 && folders.length === 0 ? true : undefined
     },
     limitMs,
   )

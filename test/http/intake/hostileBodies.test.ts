@@ -101,9 +101,12 @@ describe('a small body that unpacks to much work', () => {
   ])
   const lines = within(formBody([]).toString('latin1').slice(0, 4), repeated('\r\n', most), '')
 
+  const longText = formBody([{ name: 'prompt', value: repeated('x', most) }])
+
   it.each<[string, string, string | Buffer, number]>([
     ['a form with a field of 4 MiB', editsPath, form, 400],
     ['a form of line ends', editsPath, lines, 400],
+    ['a form with one long text', editsPath, longText, 413],
     ['values that are not turns', contentPath, `{"contents":[${objects(99_000)}]}`, 400],
     ['as many values as are allowed', contentPath, `{"contents":[${objects(1_900)}]}`, 400],
     ['white space', taskPath, repeated(' ', most), 413],

@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ConfigError, explainIssues } from './config/configError.ts'
+import type { Secret } from './config/secrets.ts'
+import { readSecrets } from './config/secrets.ts'
 
 /**
  * The configuration of a process. Only this file reads the environment. The exceptions are variables of libraries:
@@ -50,11 +51,11 @@ export type Config = {
   readonly upstreamCallsMax: number
   /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
+  /** Whether images are served by 307 to an address of the S3 bucket. Never true with files. */
+  readonly assetRedirect: boolean
   readonly logLevel: LogLevel
   readonly otlpEndpoint: string | undefined
 }
-
-type Secret = { readonly id: string; readonly secret: string }
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -116,6 +117,7 @@ const variables = z.object({
   SYNC_DEADLINE_SECONDS: wholeNumber(280, 1, 3_600),
   UPSTREAM_CALLS_MAX: wholeNumber(3, 1, 100),
   PUBLIC_PAGES: z.enum(['on', 'off']).default('on'),
+  ASSET_REDIRECT: z.enum(['on', 'off']).default('off'),
   LOG_LEVEL: z.enum(logLevels).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
 })
@@ -143,6 +145,11 @@ export function readConfig(environment: Environment = process.env): Config {
   const read = variables.safeParse(present)
   if (!read.success) throw new ConfigError(explainIssues(read.error))
   const given = read.data
+  if (given.ASSET_REDIRECT === 'on' && given.BLOB_STORE?.startsWith('s3:') !== true) {
+    throw new ConfigError(
+      'ASSET_REDIRECT=on needs an S3 bucket in BLOB_STORE: files have no addresses',
+    )
+  }
   const dataDir = resolve(given.DATA_DIR)
   const publicUrlGiven = given.PUBLIC_URL?.replace(/\/+$/, '')
   return {
@@ -177,6 +184,7 @@ export function readConfig(environment: Environment = process.env): Config {
     syncDeadlineSeconds: given.SYNC_DEADLINE_SECONDS,
     upstreamCallsMax: given.UPSTREAM_CALLS_MAX,
     publicPages: given.PUBLIC_PAGES === 'on',
+    assetRedirect: given.ASSET_REDIRECT === 'on',
     logLevel: given.LOG_LEVEL,
     otlpEndpoint: given.OTEL_EXPORTER_OTLP_ENDPOINT,
   }
@@ -201,40 +209,6 @@ export function requiredSecrets(
   const [first, ...others] = required(secrets, variable)
   if (first === undefined) throw new Error(`Bug: ${variable} was read as an empty list`)
   return [first, ...others]
-}
-
-const secretCharsMin = 16
-/** A secret of `openssl rand -hex 32` has more different characters. A placeholder such as `xxxxxxx…` has fewer. */
-const differentCharsMin = 8
-
-/**
- * Reads a list such as `id:secret,id:secret`. An item may be a secret without an id; its id is then computed
- * from the secret. Each id occurs once, because signatures and keys name their secret by its id. Each secret
- * needs at least 16 characters, with at least 8 different ones among them. Throws `ConfigError` with the name of
- * the variable, never with a secret.
- */
-function readSecrets(variable: string, value: string | undefined): readonly Secret[] | undefined {
-  if (value === undefined) return undefined
-  const secrets = value.split(',').map((item) => {
-    const colon = item.indexOf(':')
-    const secret = item.slice(colon + 1).trim()
-    if (secret.length < secretCharsMin || new Set(secret).size < differentCharsMin) {
-      throw new ConfigError(
-        `${variable}: each secret needs ${secretCharsMin} characters or more, and ${differentCharsMin} ` +
-          'different ones among them. `openssl rand -hex 32` makes one.',
-      )
-    }
-    const digest = createHash('sha256').update(secret).digest('hex')
-    const id = colon > 0 ? item.slice(0, colon).trim() : digest.slice(0, 8)
-    if (!/^[0-9A-Za-z]{1,16}$/.test(id)) {
-      throw new ConfigError(`${variable}: an id is 1 to 16 letters or digits`)
-    }
-    return { id, secret }
-  })
-  if (new Set(secrets.map(({ id }) => id)).size < secrets.length) {
-    throw new ConfigError(`${variable}: two secrets have the same id`)
-  }
-  return secrets
 }
 
 /**

@@ -25,6 +25,21 @@ describe('the default configuration', () => {
   })
 })
 
+describe('ASSET_REDIRECT=on', () => {
+  it('needs a bucket, because files have no addresses', () => {
+    expect(readConfig({}).assetRedirect).toBe(false)
+    for (const BLOB_STORE of ['', 'file:///srv/blobs']) {
+      expect(() => readConfig({ ASSET_REDIRECT: 'on', BLOB_STORE })).toThrow(
+        new ConfigError(
+          'ASSET_REDIRECT=on needs an S3 bucket in BLOB_STORE: files have no addresses',
+        ),
+      )
+    }
+    const given = { ASSET_REDIRECT: 'on', BLOB_STORE: 's3://bucket' }
+    expect(readConfig(given).assetRedirect).toBe(true)
+  })
+})
+
 describe('a variable with a wrong value', () => {
   it.each(['eighty', '80.5', '-1', '65536', '1e3', ' ', '0x50'])(
     'is refused with the allowed values: PORT=%j',

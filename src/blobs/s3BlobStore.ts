@@ -7,11 +7,12 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { Readable } from 'node:stream'
 import { defined } from '../domain/defined.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
-import type { BlobStore, ByteRange, FoundBlob } from '../domain/ports/blobStore.ts'
+import type { BlobStore, ByteRange, FoundBlob, PresignOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { BlobBackend } from './blobStore.ts'
 import { createBlobStore } from './blobStore.ts'
@@ -31,17 +32,32 @@ type ObjectName = { readonly Bucket: string; readonly Key: string }
  * all.
  */
 export function createS3BlobStore(deps: S3BlobStoreDeps): BlobStore {
-  return createBlobStore(s3Backend(deps), deps.randomBytes)
-}
-
-function s3Backend({ client, bucket, namePrefix, randomBytes }: S3BlobStoreDeps): BlobBackend {
+  const { client, bucket, namePrefix, randomBytes } = deps
   const objectOf = (name: string): ObjectName => ({ Bucket: bucket, Key: namePrefix + name })
-  return {
+  const backend: BlobBackend = {
     put: async (name, bytes) =>
       await putObject(client, objectOf(name), bytes, randomText(randomBytes, 32)),
     read: async (name, range) => await readObject(client, objectOf(name), range),
     deletePrefix: async (prefix) => await deleteObjects(client, bucket, `${namePrefix}${prefix}/`),
   }
+  return {
+    ...createBlobStore(backend, randomBytes),
+    presign: async (key, options) => await presign(client, objectOf(key), options),
+  }
+}
+
+async function presign(
+  client: S3Client,
+  name: ObjectName,
+  { livesSeconds, contentType, contentDisposition, cacheControl }: PresignOptions,
+): Promise<string> {
+  const request = new GetObjectCommand({
+    ...name,
+    ResponseContentType: contentType,
+    ResponseContentDisposition: contentDisposition,
+    ResponseCacheControl: cacheControl,
+  })
+  return await getSignedUrl(client, request, { expiresIn: livesSeconds })
 }
 
 /**

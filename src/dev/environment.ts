@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import { httpUrl, inheritedEnvironment, required } from '../config.ts'
 import { credentialVariables } from '../config/operatorSettings.ts'
 import { defined } from '../domain/defined.ts'
-import { isLoopback } from '../http/connection/foreignRequest.ts'
+import { isLoopback } from '../http/foreignRequest.ts'
 import { embeddedSecret } from './dataDir.ts'
 
 const commonNodeFlags = ['--max-semi-space-size=4', '--v8-pool-size=1'] as const

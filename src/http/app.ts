@@ -1,17 +1,10 @@
 import Koa from 'koa'
 import { createSyncWaits } from './answers/syncWaits.ts'
 import { createWaitPlaces } from './answers/waitPlaces.ts'
-import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiParts, ApiState } from './context.ts'
 import { createByteBudget } from '../tasks/byteBudget.ts'
 import { freeBodyBytes } from './intake/body.ts'
-import {
-  allowAnyOrigin,
-  catchErrors,
-  observeRequest,
-  requireHost,
-  startRequest,
-} from './middleware.ts'
+import { allowAnyOrigin, catchErrors, observeRequest, startRequest } from './middleware.ts'
 import { installRoutes } from './routes.ts'
 
 /**
@@ -28,12 +21,10 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
   const app = new Koa<ApiState>()
   // `catchErrors` has already reported every error. Without `silent`, Koa would also print it to the console.
   app.silent = true
-  app.use(keepOpenForRest())
   app.use(startRequest(deps))
   app.use(observeRequest(deps))
   app.use(allowAnyOrigin())
   app.use(catchErrors(deps))
-  app.use(requireHost())
   installRoutes(app, createParts(deps))
   return app
 }

@@ -105,6 +105,8 @@ export type ApiConfig = {
   readonly prices: readonly Price[]
   /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
+  /** Whether a GET of an image is answered with an address of the blob store, if the store has addresses. */
+  readonly assetRedirect: boolean
   /**
    * Limit for the bytes of all large bodies in memory at the same time. Default 256 MiB. See `byteBudget.ts`.
    */

@@ -2,7 +2,7 @@ import type { Caller } from '../domain/accounts/account.ts'
 import type { Result } from '../domain/result.ts'
 import type { FieldsSchema } from '../schema/extensionRequest.ts'
 import { parseFields, parseQuery } from '../schema/extensionRequest.ts'
-import { hasBody } from './connection/unreadBody.ts'
+import { hasBody } from './server.ts'
 import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from './context.ts'
 import { receiveJson } from './intake/receiveJson.ts'
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
-import { listen } from './connection/createServer.ts'
-import { foreignRequest } from './connection/foreignRequest.ts'
+import { listen } from './server.ts'
+import { foreignRequest } from './foreignRequest.ts'
 
 /**
  * Whether a process should get requests or tasks. `parts` has one word for the state of each part of the

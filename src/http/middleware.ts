@@ -2,7 +2,6 @@ import cors from '@koa/cors'
 import type { Middleware } from 'koa'
 import type { ApiDeps, ApiState } from './context.ts'
 import { defined } from '../domain/defined.ts'
-import { invalidRequest } from '../domain/failure.ts'
 import { randomText } from '../domain/ids.ts'
 import { writeFailure } from './errors.ts'
 
@@ -120,25 +119,3 @@ export function catchErrors(deps: ApiDeps): Middleware<ApiState> {
     }
   }
 }
-
-/**
- * Answers 400 unless the request has exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 may leave Host
- * out. The API does not read the Host header, but a proxy in front of Darkroom may choose one of two Host
- * headers, and then nobody can say which host the request is for. Node can check only that the header is
- * present, and Node's answer has no body.
- */
-export function requireHost(): Middleware<ApiState> {
-  return async (context, next) => {
-    const { httpVersion, headersDistinct } = context.req
-    const hosts = headersDistinct['host']?.length ?? 0
-    if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return next()
-    writeFailure(context, notOneHost)
-    return undefined
-  }
-}
-
-const notOneHost = invalidRequest(
-  'invalid_request',
-  'Host',
-  'The request must have exactly one Host header.',
-)

@@ -8,7 +8,7 @@ import type { OnAccepted } from '../domain/ports/taskStore.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { observeRequests } from '../http/observeRequests.ts'
 import { createApp } from '../http/app.ts'
-import { createServer, listen } from '../http/connection/createServer.ts'
+import { createServer, listen } from '../http/server.ts'
 import type { ApiDeps, SigningKeys } from '../http/context.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
@@ -230,6 +230,7 @@ function apiDepsOf(
       capabilities: installation.operatorSettings.capabilities,
       prices: installation.operatorSettings.priceList,
       publicPages: config.publicPages,
+      assetRedirect: config.assetRedirect,
     },
     signingKeys,
     randomBytes,

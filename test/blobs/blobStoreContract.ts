@@ -58,6 +58,8 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       const store = await open()
       const key = `${newId()}/image`
       const bytes = randomBytes(16 * 1024 * 1024)
+      // A look for an absent blob asks for the id, and would take long if it had to make one.
+      await store.storeId()
       const stored = new AbortController()
       const put = store.put(key, bytes).finally(() => stored.abort())
       const seen = new Set<number | undefined>()

@@ -25,6 +25,19 @@ export type BlobStore = {
    * and when its id is gone. `/readyz` uses it as a cheap check.
    */
   readonly storeId: () => Promise<string>
+  /**
+   * Returns an address at which anybody can read the blob for a while, without the API. Absent in a store that has no
+   * addresses, as one of files.
+   */
+  readonly presign?: (key: string, options: PresignOptions) => Promise<string>
+}
+
+export type PresignOptions = {
+  readonly livesSeconds: number
+  /** Headers with which the store answers. */
+  readonly contentType: string
+  readonly contentDisposition: string
+  readonly cacheControl: string
 }
 
 export type PutOptions = {

@@ -20,8 +20,8 @@ export type BodyOptions = {
 }
 
 /**
- * Reads the body of a request, and unpacks it. First checks what the headers say about it, and tells a client that
- * sent `Expect: 100-continue` to send the body. A body beyond the limit is a 413, whatever it contains.
+ * Reads the body of a request, and unpacks it. First checks what the headers say about it. A body beyond the limit is a
+ * 413, whatever it contains.
  */
 export async function readBody(
   context: ApiContext,
@@ -32,11 +32,6 @@ export async function readBody(
   if (!codings.ok || codings.value.length > 1) return fail(unsupportedCoding)
   const { limitBytes, room } = options
   if (Number(headers['content-length'] ?? 0) > limitBytes) return fail(tooLarge(limitBytes))
-  if (headers.expect !== undefined) {
-    // The server set `Connection: close`, for an error answer before the body. Now the body will follow.
-    context.res.removeHeader('Connection')
-    context.res.writeContinue()
-  }
   const sent = await receive(context, options)
   const [coding] = codings.value
   if (!sent.ok || coding === undefined) return sent

@@ -45,6 +45,17 @@ async function sendAsset(
   }
   const range = rangeOf(context, etag, asset.bytes)
   if (range === 'unsatisfiable') return { tag: 'range_not_satisfiable', bytes: asset.bytes }
+  const { presign } = parts.blobs
+  if (parts.config.assetRedirect && presign !== undefined && context.method === 'GET') {
+    const address = await presign(answerImageKey(asset.answerId), {
+      livesSeconds: Math.max(1, Math.min(redirectSecondsMax, secondsLeft(task))),
+      contentType: asset.mimeType,
+      contentDisposition: headers['Content-Disposition'],
+      cacheControl: headers['Cache-Control'],
+    })
+    redirect(context, etag, address)
+    return undefined
+  }
   const part = range === 'whole' ? undefined : range
   const isSent = await sendStream(context, {
     status: part === undefined ? 200 : 206,
@@ -53,6 +64,16 @@ async function sendAsset(
     open: async () => (await parts.blobs.read(answerImageKey(asset.answerId), part))?.content,
   })
   return isSent ? undefined : notFound
+}
+
+/** How long an address of the blob store works. A client follows it at once. */
+const redirectSecondsMax = 60
+
+/** Sends the client to the blob store. The answer is not to be kept, because the address soon stops working. */
+function redirect(context: ApiContext, etag: string, address: string): void {
+  context.body = null
+  context.status = 307
+  context.set({ ETag: etag, Location: address })
 }
 
 function contentRange(part: ByteRange | undefined, bytes: number): Record<string, string> {
@@ -74,21 +95,21 @@ function rangeOf(context: ApiContext, etag: string, bytes: number): ReturnType<t
  * browser opens the URL as a page, it must run nothing in it (`sandbox`), because the content comes from
  * outside.
  */
-function assetHeaders(
-  task: TaskView,
-  asset: NamedAsset,
-  etag: string,
-): Readonly<Record<string, string>> {
-  const leftMs = (task.expiresAtMs ?? task.nowMs) - task.nowMs
+function assetHeaders(task: TaskView, asset: NamedAsset, etag: string) {
   const fileName = `${task.taskId}${asset.name.slice(asset.name.lastIndexOf('.'))}`
   return {
     ETag: etag,
     'Accept-Ranges': 'bytes',
-    'Cache-Control': `private, max-age=${Math.max(0, Math.floor(leftMs / 1000))}, immutable`,
+    'Cache-Control': `private, max-age=${secondsLeft(task)}, immutable`,
     'Content-Disposition': `inline; filename="${fileName}"`,
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'Cross-Origin-Resource-Policy': 'cross-origin',
   }
+}
+
+/** Whole seconds until the image expires. */
+function secondsLeft({ expiresAtMs, nowMs }: TaskView): number {
+  return Math.max(0, Math.floor(((expiresAtMs ?? nowMs) - nowMs) / 1000))
 }
 
 const singleRange = /^bytes=\s*(?:(\d+)-(\d*)|-(\d+))\s*$/i

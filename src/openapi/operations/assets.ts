@@ -48,8 +48,13 @@ export const getAsset: Operation = {
       headers: { ...headers, 'Content-Range': 'always' },
       content: image,
     },
+    307: {
+      description:
+        'The image is at an address of the blob store, which works for a minute (`ASSET_REDIRECT`).',
+      headers: { ETag: 'always', Location: 'always' },
+    },
     304: { description: 'The image that the client has is the right one.', headers },
   },
-  errors: ['asset_not_found', 'range_not_satisfiable', 'rate_limit_exceeded'],
+  errors: ['asset_not_found', 'range_not_satisfiable'],
   errorHeaders: { 'Content-Range': 'sometimes' },
 }

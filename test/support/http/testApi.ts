@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
 import { builtInPrices } from '../../../src/domain/models/prices.ts'
 import { createApp } from '../../../src/http/app.ts'
-import { createServer } from '../../../src/http/connection/createServer.ts'
+import { createServer } from '../../../src/http/server.ts'
 import type { AccountReads } from '../../../src/domain/ports/accountReads.ts'
 import type { ApiConfig, ApiDeps, Observation } from '../../../src/http/context.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
@@ -82,6 +82,7 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
     capabilities: builtInCapabilities,
     prices: builtInPrices,
     publicPages: true,
+    assetRedirect: false,
     ...changed,
   }
   const apiDeps: ApiDeps = {

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { startSimulator } from '../../../src/dev/simulator/server.ts'
-import { createInternalServer } from '../../../src/http/internalServer.ts'
+import { startSimulator } from '../../src/dev/simulator/server.ts'
+import { createInternalServer } from '../../src/http/internalServer.ts'
 
 async function startInternal(host: string) {
   const metrics = { expose: async () => 'up 1\n', contentType: 'text/plain' }

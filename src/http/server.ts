@@ -1,0 +1,180 @@
+import type Koa from 'koa'
+import { once } from 'node:events'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createServer as createHttpServer, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { ApiDeps, ApiState } from './context.ts'
+import type { ErrorReply } from './errors.ts'
+import { errorBody } from './errors.ts'
+import { newRequestId } from './middleware.ts'
+
+/** Limit for all headers of one request together. About three times what clients with many headers send. */
+const headerBytesMax = 16 * 1024
+const headersTimeoutMs = 30_000
+
+/**
+ * Limit for the time from the first byte of a request to its last. Long enough for the largest body that the
+ * API contract allows (86 MiB) at 100 KiB/s. With Node's default of 300 s, such a body would fail below 290
+ * KiB/s.
+ */
+const requestTimeoutMs = 900_000
+
+/**
+ * How long an idle connection stays open. Longer than the idle timeout of common load balancers (60 s), so
+ * that the balancer closes first. Otherwise Darkroom could close a connection just when the balancer sends a
+ * request over it.
+ */
+const keepAliveTimeoutMs = 75_000
+const connectionsCheckMs = 5_000
+
+/**
+ * A client that reads none of its answer for this long is disconnected, because its answer takes memory or an
+ * open file. Long enough for a short break of a mobile connection.
+ */
+const unreadTimeoutMsDefault = 60_000
+
+/**
+ * Creates the HTTP server for the application of `createApp`. The caller starts it with `listen` and closes
+ * it.
+ */
+export function createServer(
+  app: Koa<ApiState>,
+  deps: Pick<ApiDeps, 'randomBytes'>,
+  { unreadTimeoutMs = unreadTimeoutMsDefault }: { readonly unreadTimeoutMs?: number } = {},
+): Server {
+  const server = createHttpServer({
+    maxHeaderSize: headerBytesMax,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    connectionsCheckingInterval: connectionsCheckMs,
+    insecureHTTPParser: false,
+  })
+  const handle = app.callback()
+  const latestAnswers = new WeakMap<Duplex, ServerResponse>()
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    latestAnswers.set(request.socket, response)
+    response.setTimeout(unreadTimeoutMs, () => {
+      // Disconnect only if the client has unread bytes. Without unread bytes the client is waiting for us,
+      // for example a synchronous call for its image.
+      if (request.socket.writableLength > 0) request.socket.destroy()
+    })
+    readRestAfter(request, response)
+    response.once('close', () => {
+      // `server.close` closes only the connections that are idle at that moment. This connection was busy
+      // then and is idle now, so it is closed here.
+      if (!server.listening) setImmediate(() => server.closeIdleConnections())
+    })
+    void handle(request, response)
+  }
+
+  function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const refuse = () => answerBrokenRequest(error, socket, deps)
+    const latest = latestAnswers.get(socket)
+    if (latest === undefined || latest.closed) refuse()
+    // The bytes after a whole request are broken. No client may take the error for the answer to that request.
+    else if (latest.req.complete) latest.once('close', refuse)
+    // The body of a request is broken. The answer has begun, or waits for an earlier one, which has the socket.
+    else if (latest.headersSent || latest.socket === null) socket.destroy()
+    else refuse()
+  }
+
+  server.on('request', onRequest)
+  server.on('checkExpectation', onRequest)
+  server.on('clientError', onClientError)
+  return server
+}
+
+/** Returns whether a request has a body, according to its headers. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
+/**
+ * After an early error answer (401, 413), goes on reading the body and discards it. If the connection were closed while
+ * the client still sends, the system would reset it, and many clients would see a broken connection instead of the
+ * answer: they read only when they have sent everything. So the connection stays open too when the client asked for its
+ * end (`Connection: close`), until the body is there or `requestTimeoutMs` is over.
+ */
+function readRestAfter(request: IncomingMessage, response: ServerResponse): void {
+  const closes = !response.shouldKeepAlive && hasBody(request)
+  if (closes) response.shouldKeepAlive = true
+  response.once('finish', () => {
+    const close = () => {
+      if (closes) request.socket.end()
+    }
+    if (request.complete) {
+      close()
+      return
+    }
+    request.once('end', close)
+    request.resume()
+  })
+}
+
+/** How long the client may keep the connection open after the answer to a broken request. */
+const closeTimeoutMs = 10_000
+
+/**
+ * Answers a request that Node's HTTP parser could not read, and closes the connection. The body is an error in the
+ * full envelope. It quotes neither the client's bytes nor the parser's message.
+ */
+function answerBrokenRequest(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  { randomBytes }: Pick<ApiDeps, 'randomBytes'>,
+): void {
+  // The parser reports every further packet of a broken connection.
+  if (!socket.writable) return
+  const timer = setTimeout(() => socket.destroy(), closeTimeoutMs)
+  socket.once('close', () => clearTimeout(timer))
+  const answer = errorReplyOf(error.code)
+  const requestId = newRequestId(randomBytes)
+  const body = JSON.stringify(errorBody(answer, 'full', requestId))
+  socket.end(
+    [
+      `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Cache-Control: no-store',
+      'Access-Control-Allow-Origin: *',
+      'X-Content-Type-Options: nosniff',
+      `x-request-id: ${requestId}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  )
+}
+
+/** Returns the answer for an error code of Node's parser or of Node's request timeout. */
+function errorReplyOf(code: string | undefined): ErrorReply {
+  switch (code ?? '') {
+    case 'HPE_HEADER_OVERFLOW':
+      return invalid(431, 'The request headers are too large.')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return invalid(408, 'The request did not arrive in time.')
+    default:
+      return invalid(400, 'The request is not valid HTTP.')
+  }
+}
+
+function invalid(status: number, message: string): ErrorReply {
+  return { status, type: 'invalid_request_error', code: 'invalid_request', param: null, message }
+}
+
+/**
+ * Makes a server listen and returns its port. Port 0 lets the system choose a free port. Rejects with the
+ * system's error when the address cannot be used.
+ */
+export async function listen(
+  server: Server,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<number> {
+  server.listen(port, host)
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('Bug: not a TCP listener')
+  return address.port
+}

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { buffer, text } from 'node:stream/consumers'
+import { text } from 'node:stream/consumers'
 import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
 import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
@@ -26,10 +26,8 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
-    // Until the upstream's images are whole buffers: collects the image here.
-    const bytes = await buffer(image.open())
+    const { mimeType, bytes, width, height } = image
     const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const { mimeType, width, height } = image
     const stored = { mimeType, bytes: bytes.length, sha256, width, height }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
     const put = (key: string, content: Uint8Array, options?: PutOptions) =>
@@ -38,7 +36,7 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
     await put(answerMetaKey(answerId), Buffer.from(JSON.stringify(meta)))
     return meta
   } finally {
-    await image.discard()
+    image.discard()
   }
 }
 

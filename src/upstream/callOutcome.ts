@@ -1,95 +1,92 @@
-import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
-import type { Result } from '../domain/result.ts'
-import type {
-  KeptImage,
-  OutcomeEvidence,
-  UpstreamOutcome,
-} from '../domain/upstream/upstreamCall.ts'
+import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
+import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
-import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
+import { isSuccess } from './exchange.ts'
+import type { AnswerVerdict, FamilyCall } from './familyCall.ts'
+import { readModelAnswer } from './modelAnswer.ts'
 import type { SendResult } from './send.ts'
 
-type Judge = (answer: ModelAnswer) => Promise<AnswerVerdict>
+type Family = Pick<FamilyCall, 'isImage' | 'judge'>
 
-/**
- * Returns the outcome of one call, together with the evidence: what happened on the connection. `sent`
- * contains the document of the answer, which `judge` judges, or a verdict if reading the answer already gave
- * one (an error status, for example). A call that was not sent is refused. A call whose answer was lost is
- * unknown.
- */
-export async function callOutcome(
-  sent: SendResult<Result<ModelAnswer, AnswerVerdict>>,
-  judge: Judge,
-): Promise<UpstreamOutcome> {
-  if (sent.kind === 'not_sent') return { class: 'refused', evidence: { reason: sent.reason } }
-  const verdict: AnswerVerdict =
-    sent.kind === 'lost'
-      ? { class: 'unknown', reason: sent.reason }
-      : await verdictOf(sent.value, sent.answer.status, judge)
-  return withEvidence(verdict, {
-    reason: verdict.reason,
-    latencyMs: sent.latencyMs,
-    ...defined({
-      httpStatus: sent.answer?.status,
-      upstreamRequestId: sent.answer && upstreamRequestId(sent.answer.headers),
-    }),
-  })
+type OutcomeDeps = {
+  /** Returns epoch milliseconds. */
+  readonly nowMs: () => number
+  readonly largeAnswers: LargeAnswers
 }
 
-async function verdictOf(
-  reading: Result<ModelAnswer, AnswerVerdict>,
-  status: number,
-  judge: Judge,
-): Promise<AnswerVerdict> {
-  const verdict = reading.ok ? await judgeImages(reading.value, judge) : reading.failure
+/**
+ * Returns the outcome of one call, together with the evidence: what happened on the connection. A call that was not
+ * sent is refused. A call without an answer is unknown. Throws when the file of a large answer cannot be read.
+ */
+export async function callOutcome(
+  sent: SendResult,
+  family: Family,
+  { nowMs, largeAnswers }: OutcomeDeps,
+): Promise<UpstreamOutcome> {
+  if (sent.kind === 'not_sent') return { class: 'refused', evidence: { reason: sent.reason } }
+  const { latencyMs } = sent
+  if (sent.kind === 'lost') {
+    return { class: 'unknown', evidence: { reason: sent.reason, latencyMs } }
+  }
+  const { answer } = sent
+  const about = {
+    latencyMs,
+    httpStatus: answer.status,
+    ...defined({ upstreamRequestId: upstreamRequestId(answer.headers) }),
+  }
+  if (!isSuccess(answer.status)) {
+    return withEvidence(await readErrorAnswer(answer, nowMs()), about, () => {})
+  }
+  const discard = answer.body.isLarge() ? await largeAnswers.begin() : () => {}
+  let isKept = false
+  try {
+    const verdict = await verdictOf(answer, family)
+    isKept = verdict.class === 'succeeded'
+    return withEvidence(verdict, about, discard)
+  } finally {
+    if (!isKept) discard()
+  }
+}
+
+/** The large answers of one process: at most one of them is in memory. */
+export type LargeAnswers = {
+  /** Resolves when no other large answer is in memory. Then none is until the returned function is called. */
+  readonly begin: () => Promise<() => void>
+}
+
+/** An answer of 44 MiB takes 80 MiB until its image is stored, so fifty together would take 4 GB. */
+export function createLargeAnswers(): LargeAnswers {
+  let last = Promise.resolve()
+  return {
+    begin: async () => {
+      const before = last
+      const { promise, resolve } = Promise.withResolvers<void>()
+      last = promise
+      await before
+      return resolve
+    },
+  }
+}
+
+async function verdictOf(answer: Answer, { isImage, judge }: Family): Promise<AnswerVerdict> {
+  const read = await readModelAnswer(await answer.body.take(), answer, isImage)
+  const verdict = read.ok ? await judge(read.value) : read.failure
   // A status such as 202 without an image may mean that the upstream is still working on the request.
-  const onlyImagesCount = status > 200 && status <= 299
-  return onlyImagesCount && verdict.class !== 'succeeded'
+  return answer.status !== 200 && answer.cutBy === undefined && verdict.class !== 'succeeded'
     ? { class: 'unknown', reason: 'unexpected_status' }
     : verdict
 }
 
-/**
- * Judges an answer and discards every image except the one in the verdict. Discards all images when `judge`
- * throws.
- */
-async function judgeImages(answer: ModelAnswer, judge: Judge): Promise<AnswerVerdict> {
-  let kept: KeptImage | undefined
-  try {
-    const verdict = await judge(answer)
-    if (verdict.class === 'succeeded') kept = verdict.image
-    return verdict
-  } finally {
-    const held = answer.images.flatMap(({ image }) => (image === undefined ? [] : [image]))
-    const others = held.filter((image) => image !== kept)
-    await Promise.all(others.map((image) => image.discard()))
-  }
-}
-
-function withEvidence(verdict: AnswerVerdict, evidence: OutcomeEvidence): UpstreamOutcome {
-  switch (verdict.class) {
-    case 'succeeded':
-      return { class: verdict.class, evidence, image: verdict.image, native: verdict.native }
-    case 'refused':
-    case 'exhausted':
-    case 'unknown':
-      return {
-        class: verdict.class,
-        evidence,
-        ...defined({ retryAfterMs: verdict.retryAfterMs }),
-      }
-    case 'rejected':
-      return {
-        class: verdict.class,
-        evidence,
-        ...defined({ nativeRejection: verdict.nativeRejection }),
-      }
-    case 'operator_fault':
-      return { class: verdict.class, evidence }
-    default:
-      return assertNever(verdict)
-  }
+function withEvidence(
+  { reason, ...outcome }: AnswerVerdict,
+  about: Omit<OutcomeEvidence, 'reason'>,
+  discard: () => void,
+): UpstreamOutcome {
+  const evidence = { reason, ...about }
+  return outcome.class === 'succeeded'
+    ? { ...outcome, evidence, image: { ...outcome.image, discard } }
+    : { ...outcome, evidence }
 }
 
 const requestIdLengthMax = 128

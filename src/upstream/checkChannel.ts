@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
 import { performance } from 'node:perf_hooks'
+import { createAnswerBody } from './answerBody.ts'
 import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
 import { defined } from '../domain/defined.ts'
 import { familyOf, modelIds } from '../domain/models/models.ts'
@@ -37,8 +40,10 @@ async function ask(
   const headers = { ...credential, accept: 'application/json', 'user-agent': 'darkroom' }
   const options = { origin, path: pathname + search, method: 'GET', headers } as const
   try {
-    const answer = await exchange(agent, options, AbortSignal.timeout(checkMsMax), elapsedMs)
-    const result = await resultOf(answer).finally(() => answer.body.destroy())
+    const signal = AbortSignal.timeout(checkMsMax)
+    const body = createAnswerBody({ tempDir: tmpdir(), randomBytes })
+    const answer = await exchange(agent, options, { signal, elapsedMs, body })
+    const result = await resultOf(answer)
     const { status, elapsedMs: latencyMs } = answer
     return { result, httpStatus: status, latencyMs: Math.round(latencyMs) }
   } catch (error) {

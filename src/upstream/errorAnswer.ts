@@ -1,4 +1,3 @@
-import { AnswerLostError, firstDocument, readAnswerBody } from './answerBody.ts'
 import { defined } from '../domain/defined.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { itemsOf, objectOf, objectsOf, textOf } from '../domain/json.ts'
@@ -7,12 +6,14 @@ import { retryAfterMs } from '../domain/retryAfter.ts'
 import type { VendorError } from '../domain/upstream/classifyErrorAnswer.ts'
 import { classifyErrorAnswer } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { Answer } from './exchange.ts'
+import { errorBytesMax } from './exchange.ts'
 import type { AnswerVerdict } from './familyCall.ts'
+import { unpacked } from './modelAnswer.ts'
+import { readLenientJson } from '../streams/json.ts'
 
 /**
- * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Reads the body
- * within limits, compares it with the error codes and texts that the vendors are known to send, and keeps none of
- * it. `nowMs` is in epoch milliseconds.
+ * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Compares its body with the
+ * error codes and texts that the vendors are known to send, and keeps none of it. `nowMs` is in epoch milliseconds.
  */
 export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<AnswerVerdict> {
   const { status, headers, elapsedMs } = answer
@@ -23,35 +24,9 @@ export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<An
   return { ...verdict, ...defined({ retryAfterMs: waitMs }) }
 }
 
-const errorBytesMax = 64 * 1024
-/**
- * Limit for reading the body of an error answer. Short, because the status alone says enough: if the body
- * arrives slowly, the verdict is made without it.
- */
-const errorBodyMsMax = 2_000
-
-async function readVendorError(answer: Answer): Promise<ParsedVendorError | undefined> {
-  const chunks: Uint8Array[] = []
-  const reading = (async () => {
-    const body = readAnswerBody(answer, errorBytesMax)
-    for await (const chunk of firstDocument(body)) chunks.push(chunk)
-    return parseVendorError(Buffer.concat(chunks))
-  })()
-  let timer: NodeJS.Timeout | undefined
-  const tooLong = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, errorBodyMsMax, undefined)
-  })
-  try {
-    return await Promise.race([reading, tooLong])
-  } catch (error) {
-    if (error instanceof AnswerLostError) return undefined
-    throw error
-  } finally {
-    clearTimeout(timer)
-    // After the time limit, `send` destroys the body. Then `reading` rejects, and nobody waits for it any
-    // more.
-    reading.catch(() => {})
-  }
+async function readVendorError({ body, headers }: Answer): Promise<ParsedVendorError | undefined> {
+  const plain = await unpacked(await body.take(), headers, errorBytesMax)
+  return plain.ok ? await parseVendorError(plain.value) : undefined
 }
 
 type ParsedVendorError = VendorError & {
@@ -66,8 +41,9 @@ type ParsedVendorError = VendorError & {
  * OpenAI may send only `message` and `code` of it. Both shapes are accepted in both families, because gateways in
  * front of a vendor use the shape of family B for all models.
  */
-export function parseVendorError(body: Uint8Array): ParsedVendorError | undefined {
-  const error = envelope(parseJson(body))
+export async function parseVendorError(body: Buffer): Promise<ParsedVendorError | undefined> {
+  const read = await readLenientJson(body, { isImage: () => false })
+  const error = envelope(read.ok ? read.value.document : undefined)
   if (error === undefined) return undefined
   const kind = textOf(error['status']) ?? textOf(error['type']) ?? textOf(error['code'])
   if (kind === undefined || textOf(error['message']) === undefined) return undefined
@@ -84,15 +60,6 @@ export function parseVendorError(body: Uint8Array): ParsedVendorError | undefine
     quotaIds: details.flatMap(quotaIds),
     message: textOf(error['message']) ?? '',
     ...defined({ retryDelay }),
-  }
-}
-
-function parseJson(body: Uint8Array): Json | undefined {
-  try {
-    const parsed: Json = JSON.parse(Buffer.from(body).toString('utf8'))
-    return parsed
-  } catch {
-    return undefined
   }
 }
 

@@ -1,112 +1,103 @@
-import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import type { AnswerBody } from './answerBody.ts'
+import { upstreamAnswerBytesMax } from '../domain/limits.ts'
 
-/** The answer to one request. The headers have arrived, and the body is still arriving. */
+/** The answer to one request, after the exchange has ended in whatever way. */
 export type Answer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The time from the first byte of the request to the headers of the answer. */
   readonly elapsedMs: number
-  /**
-   * Yields every byte of the body that arrives. Ends normally even when the connection breaks: see `failure`.
-   */
-  readonly body: Readable
-  /**
-   * Call this after `body` has ended. Returns the error if the body is incomplete, and `undefined` if it is
-   * complete.
-   */
-  readonly failure: () => Error | undefined
+  /** What arrived of the body. */
+  readonly body: AnswerBody
+  /** Why not all of the body arrived. Absent when it is complete. */
+  readonly cutBy?: CutReason
+}
+
+export type CutReason = 'timeout' | 'connection_lost' | 'answer_too_large'
+
+/** Limit for the body of an answer other than 2xx. The bodies of vendors have less than a tenth of it. */
+export const errorBytesMax = 64 * 1024
+/**
+ * Limit for the time in which such a body arrives. Short, because the status alone says enough: if the body arrives
+ * slowly, the verdict is made from what there is.
+ */
+const errorBodyMsMax = 2_000
+
+/** Whether an answer may contain an image. All of 2xx, because a proxy may answer 201 where the vendor answers 200. */
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status <= 299
 }
 
 /**
- * Sends one request and resolves with the headers of its answer. To end the exchange early, destroy the body
- * of the answer. Rejects when no answer arrives, or when `signal` aborts before the headers arrive.
- * `elapsedMs` returns the time since the request began. Its value when the headers arrive becomes the
- * answer's `elapsedMs`, which helps to classify an error answer.
+ * Sends one request, and resolves when its answer is over: the body is complete, the connection broke, a limit was
+ * reached, or `signal` aborted. Rejects when no headers of an answer arrived before that. `elapsedMs` returns the time
+ * since the request began. `body` gets the bytes of the answer.
  *
- * This function does not use undici's response stream, for two reasons. When the connection fails, that
- * stream drops the bytes that it has not delivered yet. And when the upstream closes the connection while the
- * reader is slow, that stream reports a complete answer as broken. Here the reader first gets all bytes, and
- * then learns of a failure.
+ * This function does not use undici's response stream. When the connection fails, that stream drops the bytes that it
+ * has not delivered yet, and we pay for them. It does not let undici decompress either: that loses an answer whose
+ * header says gzip and whose body is plain.
  */
 export function exchange(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
-  signal: AbortSignal,
-  elapsedMs: () => number,
+  given: {
+    readonly signal: AbortSignal
+    readonly elapsedMs: () => number
+    readonly body: AnswerBody
+  },
 ): Promise<Answer> {
+  const { signal, elapsedMs, body } = given
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
-    let arriving: ArrivingBody | undefined
-    const abort = (): void => {
-      const reason = new Error('The call was given up', { cause: signal.reason })
+    let head: Pick<Answer, 'status' | 'headers' | 'elapsedMs'> | undefined
+    let bytesLeft = 0
+    let cutBy: CutReason | undefined
+    let timer: NodeJS.Timeout | undefined
+    const cut = (reason: CutReason): void => {
+      cutBy ??= reason
+      const error = new Error(`The call was given up: ${reason}`)
       // No controller yet means that the request is still waiting for a connection. Reject now;
       // `onRequestStart` will drop the request before it is sent.
-      if (controller === undefined) reject(reason)
-      else controller.abort(reason)
+      if (controller === undefined) reject(error)
+      else controller.abort(error)
     }
-    if (signal.aborted) return abort()
-    signal.addEventListener('abort', abort, { once: true })
-    // The signal may live longer than the call. With the listener, it would keep everything here in memory.
-    const removeListener = (): void => signal.removeEventListener('abort', abort)
+    const timeOut = (): void => cut('timeout')
+    const end = (): void => {
+      // The signal may live longer than the call. With the listener, it would keep everything here in memory.
+      signal.removeEventListener('abort', timeOut)
+      clearTimeout(timer)
+    }
+    if (signal.aborted) return timeOut()
+    signal.addEventListener('abort', timeOut, { once: true })
     dispatcher.dispatch(options, {
       onRequestStart: (started) => {
         controller = started
-        if (signal.aborted) abort()
+        if (signal.aborted) timeOut()
       },
-      onResponseStart: (answering, status, headers) => {
+      onResponseStart: (_answering, status, headers) => {
         if (status < 200) return
-        arriving = createArrivingBody(answering, Number(headers['content-length']))
-        const { body, failure } = arriving
-        resolve({ status, headers, elapsedMs: elapsedMs(), body, failure })
+        head = { status, headers, elapsedMs: elapsedMs() }
+        bytesLeft = isSuccess(status) ? upstreamAnswerBytesMax : errorBytesMax
+        if (!isSuccess(status)) timer = setTimeout(timeOut, errorBodyMsMax)
       },
-      onResponseData: (_answering, chunk) => arriving?.push(chunk),
+      onResponseData: (answering, chunk) => {
+        bytesLeft -= chunk.byteLength
+        if (bytesLeft < 0) return cut('answer_too_large')
+        const added = body.add(chunk)
+        if (added === undefined) return
+        answering.pause()
+        void added.then(() => answering.resume())
+      },
       onResponseEnd: () => {
-        removeListener()
-        arriving?.end()
+        end()
+        if (head !== undefined) resolve({ ...head, body })
       },
       onResponseError: (_answering, error) => {
-        removeListener()
-        if (arriving === undefined) reject(error)
-        else arriving.end(error)
+        end()
+        if (head === undefined) reject(error)
+        else resolve({ ...head, body, cutBy: cutBy ?? 'connection_lost' })
       },
     })
   })
-}
-
-type ArrivingBody = Pick<Answer, 'body' | 'failure'> & {
-  readonly push: (chunk: Uint8Array) => void
-  readonly end: (failure?: Error) => void
-}
-
-/** Creates the body of an answer. `contentLength` is NaN when the answer does not declare a length. */
-function createArrivingBody(
-  answering: Dispatcher.DispatchController,
-  contentLength: number,
-): ArrivingBody {
-  let bytes = 0
-  let failure: Error | undefined
-  const body = new Readable({
-    highWaterMark: 64 * 1024,
-    read: () => answering.resume(),
-    destroy: (error, done) => {
-      answering.abort(error ?? new Error('The rest of the answer is not read'))
-      done(error)
-    },
-  })
-  // A reader of the body gets the error. When nobody reads, the error must not become an uncaught exception.
-  body.on('error', () => {})
-  return {
-    body,
-    failure: () => failure,
-    push: (chunk) => {
-      bytes += chunk.byteLength
-      if (!body.push(chunk)) answering.pause()
-    },
-    end: (error) => {
-      // If all declared bytes have arrived, the body is complete, and an error after them does not matter.
-      if (bytes !== contentLength) failure = error
-      body.push(null)
-    },
-  }
 }

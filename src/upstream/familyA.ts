@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../domain/defined.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { camelCaseKey, isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
@@ -6,8 +7,8 @@ import type { ModelId } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
 import { familyARequest } from './familyARequest.ts'
-import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
-import type { JsonPath } from '../streams/intakeFailure.ts'
+import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
+import type { JsonPath } from '../streams/jsonFailure.ts'
 
 /** Prepares one call of family A: `generateContent` of the Gemini API. */
 export function familyACall(
@@ -20,7 +21,7 @@ export function familyACall(
     contentType: 'application/json',
     pieces: familyARequest(request, capabilities[request.model]),
     isImage: isFamilyAImage,
-    judge: (answer) => Promise.resolve(judgeFamilyA(answer, names)),
+    judge: async (answer) => await judgeFamilyA(answer, names),
   }
 }
 
@@ -50,18 +51,14 @@ export function isFamilyAImage(path: JsonPath): boolean {
  * contains only the first candidate. An empty string replaces the data of the chosen image. All other images
  * are left out.
  */
-export function judgeFamilyA(answer: ModelAnswer, names: PublicNames): AnswerVerdict {
+export async function judgeFamilyA(
+  answer: ModelAnswer,
+  names: PublicNames,
+): Promise<AnswerVerdict> {
   const document = camelCased(answer.document)
   const candidate = objectOf(itemsOf(document['candidates'])[0])
   const parts = candidate === undefined ? [] : partsOf(candidate)
-  // An object may have the same key twice. The document then has the last value, and so has this map: a part with
-  // `data` twice has two entries in `answer.images`.
-  const imagesByPart = new Map(answer.images.map(({ path, image }) => [partOf(path), image]))
-  const imageAt = (at: number) => imagesByPart.get(at)
-  const chosenAt = parts.findLastIndex(
-    (part, at) => isFinalImage(part) && imageAt(at) !== undefined,
-  )
-  const image = imageAt(chosenAt)
+  const { image, at: chosenAt } = await lastFinalImage(parts, answer.images)
   const kept = parts.flatMap((part, at) => {
     if (!('inlineData' in part)) return 'fileData' in part ? [] : [part]
     return at === chosenAt && image !== undefined
@@ -82,6 +79,19 @@ export function judgeFamilyA(answer: ModelAnswer, names: PublicNames): AnswerVer
   const index = kept.findIndex((part) => 'inlineData' in part)
   const imagePath = ['candidates', 0, 'content', 'parts', index, 'inlineData', 'data']
   return { class: 'succeeded', reason: 'image', image, native: { response, imagePath } }
+}
+
+async function lastFinalImage(
+  parts: readonly JsonObject[],
+  images: ModelAnswer['images'],
+): Promise<{ readonly image?: AnswerImage; readonly at?: number }> {
+  for (const { path, read } of images.toReversed()) {
+    const at = partOf(path)
+    const part = at === undefined ? undefined : parts[at]
+    const image = part !== undefined && isFinalImage(part) ? await read() : undefined
+    if (image !== undefined) return { image, ...defined({ at }) }
+  }
+  return {}
 }
 
 /** Returns whether a part is an image for the client. The bytes of the image may be incomplete. */
@@ -137,9 +147,10 @@ function partsOf(candidate: JsonObject): readonly JsonObject[] {
  * Returns the index of the part that contains the image at this path. Returns `undefined` when the image is not in a
  * part of the first candidate.
  */
-function partOf(path: JsonPath): JsonPath[number] | undefined {
+function partOf(path: JsonPath): number | undefined {
   const isInPart = path.length === 7 && partsPath.every((step, at) => path[at] === step)
-  return isInPart ? path[partsPath.length] : undefined
+  const index = path[partsPath.length]
+  return isInPart && typeof index === 'number' ? index : undefined
 }
 
 const partsPath = ['candidates', 0, 'content', 'parts'] as const

@@ -1,5 +1,7 @@
+import { asPng } from './asPng.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
+import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 import type { JsonObject } from '../domain/json.ts'
 import { countOf, objectOf, textOf } from '../domain/json.ts'
@@ -7,13 +9,12 @@ import type { ImageMimeType } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
-import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
-import type { KeepDeps } from './keptImage.ts'
-import { asPng } from './keptImage.ts'
+import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
 import type { BodyPiece } from './requestBody.ts'
-import type { JsonPath } from '../streams/intakeFailure.ts'
+import type { JsonPath } from '../streams/jsonFailure.ts'
 
-export type FamilyBDeps = KeepDeps & {
+export type FamilyBDeps = {
+  readonly randomBytes: RandomBytes
   /** Returns epoch milliseconds. Used when an answer has no `created`. */
   readonly nowMs: () => number
 }
@@ -39,12 +40,20 @@ export function familyBCall(
  */
 async function judgeFamilyB(answer: ModelAnswer, deps: FamilyBDeps): Promise<AnswerVerdict> {
   if (isEmptyFamilyB(answer.document)) return { class: 'rejected', reason: 'no_image' }
-  const first = answer.images.find(({ image }) => image !== undefined)?.image
-  const image = first === undefined ? undefined : await asPng(first, deps)
+  const first = await firstWhole(answer.images)
+  const image = first === undefined ? undefined : await asPng(first)
   if (image === undefined) return { class: 'unknown', reason: 'broken_body' }
   const response = familyBResponse(answer.document, Math.floor(deps.nowMs() / 1000))
   const native = { response, imagePath: ['data', 0, 'b64_json'] }
   return { class: 'succeeded', reason: 'image', image, native }
+}
+
+async function firstWhole(images: ModelAnswer['images']): Promise<AnswerImage | undefined> {
+  for (const { read } of images) {
+    const image = await read()
+    if (image !== undefined) return image
+  }
+  return undefined
 }
 
 /** Returns whether an answer has image bytes at this path. */

@@ -3,7 +3,7 @@ import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
 import type { KeptImage } from '../domain/upstream/upstreamCall.ts'
 import type { BodyPiece } from './requestBody.ts'
-import type { JsonPath } from '../streams/intakeFailure.ts'
+import type { JsonPath } from '../streams/jsonFailure.ts'
 
 /** What differs between the two families: the body of a request, and how a 2xx answer is judged. */
 export type FamilyCall = {
@@ -19,12 +19,15 @@ export type FamilyCall = {
 export type ModelAnswer = {
   /** The answer with an empty string in the place of each image. */
   readonly document: JsonObject
-  /** The images, in document order. The caller must discard every image that it does not pass on. */
-  readonly images: readonly AnswerImage[]
+  /** What stands in the places of images, in document order. */
+  readonly images: readonly {
+    readonly path: JsonPath
+    /** Decodes the image. Returns `undefined` when it is not whole. */
+    readonly read: () => Promise<AnswerImage | undefined>
+  }[]
 }
 
-/** `image` is absent when the bytes are not a whole image, and when it was dropped because of `keptImagesMax`. */
-type AnswerImage = { readonly path: JsonPath; readonly image?: KeptImage }
+export type AnswerImage = Omit<KeptImage, 'discard'>
 
 /**
  * What one answer means: the class of the outcome and its reason. The evidence of the call is added later.
@@ -33,7 +36,7 @@ export type AnswerVerdict =
   | {
       readonly class: 'succeeded'
       readonly reason: 'image'
-      readonly image: KeptImage
+      readonly image: AnswerImage
       readonly native: NativeResponse
     }
   | (ErrorVerdict & {

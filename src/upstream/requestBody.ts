@@ -1,5 +1,4 @@
 import { assertNever } from '../domain/assertNever.ts'
-import { isHighSurrogate } from '../domain/jsonPieces.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { InputImage } from '../domain/tasks/imageRequest.ts'
 import { base64Length, encodeBase64 } from '../streams/base64.ts'
@@ -38,7 +37,7 @@ export function requestBody(
   const open = async function* (): AsyncGenerator<Uint8Array> {
     try {
       for (let piece = unsent.shift(); piece !== undefined; piece = unsent.shift()) {
-        if (piece.kind === 'text') yield* textBytes(piece.text)
+        if (piece.kind === 'text') yield Buffer.from(piece.text)
         else if (piece.kind === 'raw') yield* inputBytes(piece.input, blobs)
         else yield* encodeBase64(inputBytes(piece.input, blobs))
       }
@@ -60,19 +59,6 @@ function pieceBytes(piece: BodyPiece): number {
       return base64Length(piece.input.bytes)
     default:
       return assertNever(piece)
-  }
-}
-
-const chunkLength = 64 * 1024
-
-/** Yields the text in UTF-8, in chunks, so that its bytes are not in memory as a whole. */
-function* textBytes(text: string): Generator<Uint8Array> {
-  for (let at = 0; at < text.length;) {
-    let end = Math.min(at + chunkLength, text.length)
-    // A chunk must not end between the two halves of one character.
-    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end -= 1
-    yield Buffer.from(text.slice(at, end))
-    at = end
   }
 }
 

@@ -1,9 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { errors } from 'undici'
-import { AnswerLostError } from './answerBody.ts'
-import { defined } from '../domain/defined.ts'
-import { createStallTolerantDeadline } from '../domain/stallTolerantDeadline.ts'
+import type { AnswerBody } from './answerBody.ts'
 import type { Answer } from './exchange.ts'
 import { exchange } from './exchange.ts'
 import type { RequestBody } from './requestBody.ts'
@@ -20,7 +17,6 @@ export type SendRequest = {
   readonly body: RequestBody
   /**
    * Limit for the time from the call of `send` to the last byte of the answer. Includes the wait for a connection.
-   * May be fractional.
    */
   readonly timeoutMs: number
 }
@@ -28,26 +24,17 @@ export type SendRequest = {
 /**
  * What happened to a request. `latencyMs` counts from the first byte of the request to the end of the call.
  */
-export type SendResult<Value> =
+export type SendResult =
   /** The upstream received nothing, or too little to act on. */
   | { readonly kind: 'not_sent'; readonly reason: 'not_sent' | 'inputs_unreadable' }
-  /** No whole answer arrived, but the upstream may have acted on the request. */
+  /** No answer arrived, but the upstream may have acted on the request. */
   | {
       readonly kind: 'lost'
-      readonly reason: LostReason
+      readonly reason: 'timeout' | 'connection_lost'
       readonly latencyMs: number
-      /** Present when the headers of the answer arrived. */
-      readonly answer?: Answer
     }
-  | {
-      readonly kind: 'answered'
-      /** What `read` returned. */
-      readonly value: Value
-      readonly latencyMs: number
-      readonly answer: Answer
-    }
-
-type LostReason = 'timeout' | 'connection_lost' | 'answer_too_large'
+  /** An answer arrived. Its body may be incomplete (`cutBy`). */
+  | { readonly kind: 'answered'; readonly answer: Answer; readonly latencyMs: number }
 
 /**
  * Sends one POST. Never repeats it and never follows a redirect. The result says whether the upstream can
@@ -57,42 +44,33 @@ type LostReason = 'timeout' | 'connection_lost' | 'answer_too_large'
  * - We could not read our own body to its end (`inputs_unreadable`). The upstream did not get the announced
  *   length, and no upstream acts on a part of a request.
  *
- * `read` must finish within the same deadline. It may throw `AnswerLostError`. Every other error of `read` is
- * thrown to the caller.
+ * `answerBody` gets the bytes of the answer. Never throws.
  */
-export async function send<Value>(
-  deps: SendDeps,
+export async function send(
+  { dispatcher, monotonicMs }: SendDeps,
   request: SendRequest,
-  read: (answer: Answer) => Promise<Value>,
-): Promise<SendResult<Value>> {
-  const deadline = startCallDeadline(request.timeoutMs, deps.monotonicMs)
-  const body = watchBody(request.body.open(), deps.monotonicMs)
-  const elapsedMs = (): number => deps.monotonicMs() - (body.startedAtMs() ?? deps.monotonicMs())
-  let answer: Answer | undefined
+  answerBody: AnswerBody,
+): Promise<SendResult> {
+  // A timer has whole milliseconds, at least one.
+  const signal = AbortSignal.timeout(Math.max(1, Math.ceil(request.timeoutMs)))
+  const body = watchBody(request.body.open(), monotonicMs)
+  const elapsedMs = (): number => monotonicMs() - (body.startedAtMs() ?? monotonicMs())
   try {
     const options = dispatchOptions(request, body)
-    const arriving = await exchange(deps.dispatcher, options, deadline.signal, elapsedMs)
-    answer = arriving
-    const value = await read(arriving).finally(() => arriving.body.destroy())
-    return { kind: 'answered', value, answer, latencyMs: Math.round(elapsedMs()) }
-  } catch (error) {
-    if (answer !== undefined && !(error instanceof AnswerLostError)) throw error
-    if (answer === undefined) {
-      if (body.failed()) return { kind: 'not_sent', reason: 'inputs_unreadable' }
-      if (body.startedAtMs() === undefined) return { kind: 'not_sent', reason: 'not_sent' }
-    }
-    const reason = deadline.signal.aborted ? 'timeout' : lostReason(error)
-    return { kind: 'lost', reason, latencyMs: Math.round(elapsedMs()), ...defined({ answer }) }
+    const answer = await exchange(dispatcher, options, { signal, elapsedMs, body: answerBody })
+    return { kind: 'answered', answer, latencyMs: Math.round(elapsedMs()) }
+  } catch {
+    if (body.failed()) return { kind: 'not_sent', reason: 'inputs_unreadable' }
+    if (body.startedAtMs() === undefined) return { kind: 'not_sent', reason: 'not_sent' }
+    const reason = signal.aborted ? 'timeout' : 'connection_lost'
+    return { kind: 'lost', reason, latencyMs: Math.round(elapsedMs()) }
   } finally {
-    deadline.clear()
     body.stream.destroy()
   }
 }
 
 function dispatchOptions(request: SendRequest, body: WatchedBody): Dispatcher.DispatchOptions {
   const { origin, pathname, search } = new URL(request.url)
-  // In undici, 0 means no timeout at all, and a negative number is an error.
-  const timeoutMs = Math.max(1, request.timeoutMs)
   return {
     origin,
     path: pathname + search,
@@ -104,52 +82,10 @@ function dispatchOptions(request: SendRequest, body: WatchedBody): Dispatcher.Di
       'accept-encoding': 'identity',
     },
     body: body.stream,
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
+    // No timeouts of undici: the signal is the only limit.
+    headersTimeout: 0,
+    bodyTimeout: 0,
   }
-}
-
-function lostReason(error: unknown): LostReason {
-  if (error instanceof AnswerLostError && error.tooLarge) return 'answer_too_large'
-  const cause = error instanceof AnswerLostError ? error.cause : error
-  const timedOut =
-    cause instanceof errors.HeadersTimeoutError || cause instanceof errors.BodyTimeoutError
-  return timedOut ? 'timeout' : 'connection_lost'
-}
-
-type CallDeadline = {
-  readonly signal: AbortSignal
-  /** Stops the timer. Call this when the call has ended. */
-  readonly clear: () => void
-}
-
-/**
- * Extra time for a call after our own process stood still (stopped by a signal, a suspended machine). Long
- * enough to read an answer that arrived meanwhile, and far shorter than the silence after which a worker
- * counts as lost.
- */
-const afterStallMs = 1_500
-
-/** Limit for all extra time of one call. Far shorter than the lease of the call. */
-const extensionsMsMax = 3_000
-
-/**
- * Starts a deadline that aborts after `timeoutMs`. The clock also counts time in which the process is
- * stopped. We pay for an answer that arrives during such a stop. So, after a stop, the call gets some extra
- * time to read the answer.
- */
-export function startCallDeadline(timeoutMs: number, monotonicMs: () => number): CallDeadline {
-  const passed = new AbortController()
-  const bounds = { limitMs: timeoutMs, afterStallMs, extensionsMsMax }
-  const deadline = createStallTolerantDeadline(bounds)
-  let timer: NodeJS.Timeout | undefined
-  const tick = () => {
-    const delayMs = deadline.nextDelayMs(monotonicMs())
-    if (delayMs === undefined) passed.abort(new Error(`no whole answer in ${timeoutMs} ms`))
-    else timer = setTimeout(tick, delayMs)
-  }
-  tick()
-  return { signal: passed.signal, clear: () => clearTimeout(timer) }
 }
 
 type WatchedBody = {

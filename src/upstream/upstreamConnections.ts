@@ -1,10 +1,5 @@
 import { Agent } from 'undici'
 
-/**
- * Limit for the connections to one upstream host. Higher than the usual concurrency limits of channels. A
- * call beyond the limit waits until a connection is free.
- */
-const connectionsMax = 1024
 const connectMsMax = 10_000
 /**
  * How long a connection without a request stays open. Such a connection was opened for a call that was then
@@ -18,11 +13,11 @@ const headerBytesMax = 32 * 1024
  * after its answer: garbage, or the answer a second time. If a connection were used again, these bytes would
  * be read as the answer to the next call. Only HTTP/1.1 is used, because `send` relies on one of its
  * properties: undici reads the body of a request only when the connection is ready. Each call brings its own
- * timeouts.
+ * timeouts. The number of connections has no limit here: the places of the channels limit the calls, and a call that
+ * waited for a connection would look as if the upstream were at work.
  */
 export function createUpstreamConnections(): Agent {
   return new Agent({
-    connections: connectionsMax,
     // With 0, undici sends `Connection: close`, and closes the connection whatever the upstream answers.
     pipelining: 0,
     allowH2: false,

@@ -6,6 +6,7 @@ import { required, requiredSecrets } from '../config.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { OnAccepted } from '../domain/ports/taskStore.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
+import { waitersMaxDefault } from '../http/answers/waitPlaces.ts'
 import { observeRequests } from '../http/observeRequests.ts'
 import { createApp } from '../http/app.ts'
 import { createServer, listen } from '../http/server.ts'
@@ -29,6 +30,7 @@ import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { openFilesOfApi, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
@@ -88,6 +90,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     metrics,
     readiness,
   }).catch(explaining(`INTERNAL_HOST ${internalHost}, INTERNAL_PORT ${internalPort}`))
+  warnOfOpenFiles(log, openFilesOfApi(waitersMaxDefault.process))
   log.info('api ready', { port: server.port })
   return {
     ended: new Promise(() => {}),

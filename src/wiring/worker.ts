@@ -22,6 +22,7 @@ import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { openFilesOfWorker, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
@@ -128,6 +129,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   }
   const running = createTemporalWorker(parts)
   worker = running
+  warnOfOpenFiles(log, openFilesOfWorker(channels))
   log.info('worker ready', { port: internal.port })
   return {
     ended: running.done,

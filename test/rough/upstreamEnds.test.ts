@@ -18,45 +18,25 @@ const models = { A: 'familya-2.5-flash-image', B: 'familyb-image-2-vip' } as con
 type Family = keyof typeof models
 type Row = readonly [fault: string, families: string, outcome: string, code?: TaskFailureCode]
 
+// One answer of each class, and of each failure code. test/upstream/outcomes.test.ts has the whole table.
+
 /** Answers that end the task after the first call. */
 const endedByOneCall: readonly Row[] = [
   ['400 times=1', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
-  ['status code=413 times=1', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
-  ['moderation', 'AB', 'rejected content_policy', 'content_policy_violation'],
-  ['block', 'A', 'rejected content_policy', 'content_policy_violation'],
-  ['finish reason=IMAGE_SAFETY', 'A', 'rejected content_policy', 'content_policy_violation'],
-  ['zero', 'AB', 'rejected no_image', 'no_image_generated'],
-  ['text-only', 'A', 'rejected no_image', 'no_image_generated'],
-  ['quota', 'AB', 'exhausted quota_exhausted', 'rate_limit_exceeded'],
-  ['billing', 'B', 'exhausted quota_exhausted', 'rate_limit_exceeded'],
+  ['moderation', 'B', 'rejected content_policy', 'content_policy_violation'],
+  ['zero', 'A', 'rejected no_image', 'no_image_generated'],
+  ['quota', 'A', 'exhausted quota_exhausted', 'rate_limit_exceeded'],
 ]
 
 /** Two such tasks in a row pause the channel, so these tests reset its count and run one by one. */
-const operatorFaults: readonly Row[] = [
-  ['401', 'AB', 'operator_fault credential'],
-  ['bad-key', 'A', 'operator_fault credential'],
-  ['403 about=project', 'AB', 'operator_fault forbidden'],
-  ['404', 'AB', 'operator_fault model_not_found'],
-]
+const operatorFaults: readonly Row[] = [['403 about=project', 'A', 'operator_fault forbidden']]
 
 /** Work may have been done: Darkroom calls again, three times at most. */
 const unknowns: readonly Row[] = [
-  ['500', 'AB', 'unknown server_error'],
-  ['502', 'B', 'unknown server_error'],
-  ['503-html', 'A', 'unknown server_error'],
-  ['reset', 'AB', 'unknown connection_lost'],
-  ['truncated', 'B', 'unknown connection_lost'],
-  ['stall', 'A', 'unknown timeout'],
-  ['hang', 'B', 'unknown timeout'],
-  ['html', 'A', 'unknown broken_body'],
-  ['empty', 'B', 'unknown broken_body'],
-  ['bad-base64', 'A', 'unknown broken_body'],
-  ['cut-image', 'B', 'unknown broken_body'],
-  ['url', 'AB', 'unknown broken_body'],
-  ['redirect', 'B', 'unknown unexpected_status'],
-  ['403 about=html', 'A', 'unknown forbidden'],
+  ['reset', 'A', 'unknown connection_lost'],
+  ['url', 'B', 'unknown broken_body'],
 ]
-const unknownForEver: readonly Row[] = [['500', 'AB', 'unknown server_error']]
+const unknownForEver: readonly Row[] = [['500', 'B', 'unknown server_error']]
 
 const casesOf = (rows: readonly Row[], more = '') =>
   rows.flatMap(([fault, families, outcome, code = 'upstream_error']) =>
@@ -192,7 +172,7 @@ describe('tasks that failed', () => {
   it('are retried together by failure code and age, after a dry run that holds nothing', async () => {
     const some = failed.filter(({ code }) => code === 'upstream_invalid_request')
     const wanted = some.map(({ taskId }) => taskId).toSorted()
-    expect(wanted).toHaveLength(4)
+    expect(wanted).toHaveLength(2)
     const dry = await json<{ would_retry: string[] }>(...many, '--dry-run')
     expect(dry.would_retry.toSorted()).toEqual(wanted)
     expect(await balanceOf(service.pool, account.accountId)).toMatchObject({ held: 0 })

@@ -1,46 +1,84 @@
-import { array, assert, asyncProperty, jsonValue, nat, oneof, string, uint8Array } from 'fast-check'
-import { describe, expect, it } from 'vitest'
-import { firstDocument } from '../../src/upstream/answerBody.ts'
-import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, writeFileSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createAnswerBody, inMemoryBytesMax } from '../../src/upstream/answerBody.ts'
+import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
 
-describe('the first document of an answer', () => {
-  it('ends where its object or array ends, whatever follows and however it is cut', async () => {
-    const document = jsonValue({ maxDepth: 5 }).map((value) => JSON.stringify({ value }))
-    const nested = document.map((text) => `[${text},"]",[]]`)
-    const rest = oneof(string(), document).map((text) => Buffer.from(text))
-    await assert(
-      asyncProperty(
-        oneof(document, nested).map((text) => Buffer.from(text)),
-        oneof(rest, uint8Array()),
-        array(nat(200), { maxLength: 5 }),
-        async (whole, rest, places) => {
-          const chunks = cutAt(Buffer.concat([whole, rest]), places)
-          return (await collect(firstDocument(streamOf(chunks)))).equals(whole)
-        },
-      ),
-      { numRuns: 500 },
-    )
+/** Adds the bytes in chunks as the network does, and returns the body. */
+async function arrived(bytes: Buffer, tempDir: string, size = 60_000) {
+  const body = createAnswerBody({ tempDir, randomBytes })
+  for (let at = 0; at < bytes.length; at += size) await body.add(bytes.subarray(at, at + size))
+  return body
+}
+
+/** After this many writes a file takes only a part of the next write, and then nothing. */
+async function fillDiskAfter(writes: number): Promise<void> {
+  const probe = await open(join(tempFolder(), 'probe'), 'w')
+  const files: FileHandle = Object.getPrototypeOf(probe)
+  await probe.close()
+  let written = 0
+  const spy = vi.spyOn(files, 'appendFile').mockImplementation(async function (
+    this: FileHandle,
+    data,
+  ) {
+    written += 1
+    if (written <= writes) return await this.writeFile(data)
+    if (written === writes + 1) await this.writeFile(Buffer.alloc(5000))
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+  })
+  onTestFinished(() => spy.mockRestore())
+}
+
+function used(): number {
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+describe('the body of an answer', () => {
+  it.each([
+    [0, 0],
+    [1, 0],
+    [inMemoryBytesMax, 0],
+    [inMemoryBytesMax + 1, 1],
+    [3 * inMemoryBytesMax, 1],
+  ])('is kept unchanged: %i bytes, in %i files without a name', async (size, files) => {
+    const tempDir = tempFolder()
+    const bytes = randomBytes(size)
+    const body = await arrived(bytes, tempDir)
+    expect(openFilesIn(tempDir)).toBe(files)
+    expect(body.isLarge()).toBe(files > 0)
+    // Nothing is left of such a file when the process dies.
+    expect(readdirSync(tempDir)).toEqual([])
+    expect((await body.take()).equals(bytes)).toBe(true)
+    expect(openFilesIn(tempDir)).toBe(0)
   })
 
-  it('is the whole text when it does not end or is not JSON', async () => {
-    for (const text of ['', 'null', '<html>', '"{}"', '{"a":{}', '{"a":"}', '{"a":"\\"}']) {
-      const chunks = cutAt(Buffer.from(text), [3, 6])
-      expect((await collect(firstDocument(streamOf(chunks)))).toString()).toBe(text)
-    }
+  it('takes little more memory than its bytes when they arrive one by one', async () => {
+    const body = createAnswerBody({ tempDir: tempFolder(), randomBytes })
+    const before = used()
+    for (let n = 0; n < 1_000_000; n += 1) void body.add(Buffer.alloc(1))
+    expect(used() - before).toBeLessThan(60 * 1024 * 1024)
+    expect(await body.take()).toHaveLength(1_000_000)
   })
 
-  it('closes its source at once and reads nothing after the document', async () => {
-    const seen: string[] = []
-    const source = async function* (): AsyncGenerator<Uint8Array> {
-      try {
-        yield Buffer.from('{"a":["}\\"]",{"b":"\\\\"}],"c":"ü"}')
-        seen.push('asked for more')
-      } finally {
-        seen.push('let go')
-      }
-    }
-    await collect(firstDocument(source()))
-    for await (const _ of firstDocument(source())) break
-    expect(seen).toEqual(['let go', 'let go'])
+  it('stays in memory when no file can be created', async () => {
+    const tempDir = join(tempFolder(), 'taken')
+    writeFileSync(tempDir, 'a file')
+    const bytes = randomBytes(2 * inMemoryBytesMax)
+    const body = await arrived(bytes, tempDir)
+    expect((await body.take()).equals(bytes)).toBe(true)
+  })
+
+  it('is kept in memory from the byte at which the disk is full', async () => {
+    const tempDir = tempFolder()
+    await fillDiskAfter(3)
+    const bytes = randomBytes(3 * inMemoryBytesMax)
+    const body = await arrived(bytes, tempDir)
+    expect(openFilesIn(tempDir)).toBe(1)
+    expect((await body.take()).equals(bytes)).toBe(true)
+    expect(openFilesIn(tempDir)).toBe(0)
   })
 })

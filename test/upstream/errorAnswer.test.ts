@@ -18,8 +18,8 @@ const errorA = {
 describe('error bodies of the vendors', () => {
   it.each([[{ error: errorA }], [[{ error: errorA }]]])(
     'are read in the shape of family A, %#',
-    (body) => {
-      expect(parse(body)).toEqual({
+    async (body) => {
+      expect(await parse(body)).toEqual({
         codes: ['resource_exhausted', 'rate_limit_exceeded'],
         quotaIds: ['PerDay', 'requests'],
         message: 'Resource exhausted.',
@@ -32,9 +32,9 @@ describe('error bodies of the vendors', () => {
     ['rate_limit_exceeded', 'Requests', ['rate_limit_exceeded', 'requests']],
     // Azure OpenAI has no type.
     ['contentFilter', undefined, ['contentfilter']],
-  ])('are read in the shape of family B: %s', (code, type, codes) => {
+  ])('are read in the shape of family B: %s', async (code, type, codes) => {
     const error = { message: 'No.', type, param: null, code }
-    expect(parse({ error })).toEqual({ codes, quotaIds: [], message: 'No.' })
+    expect(await parse({ error })).toEqual({ codes, quotaIds: [], message: 'No.' })
   })
 
   it.each([
@@ -47,14 +47,14 @@ describe('error bodies of the vendors', () => {
     [{ message: 'Service Unavailable', status: 'error' }],
     ['text'],
     [null],
-  ])('are not read in any other shape: %j', (body) => {
-    expect(parse(body)).toBeUndefined()
+  ])('are not read in any other shape: %j', async (body) => {
+    expect(await parse(body)).toBeUndefined()
   })
 
   it.each(['', '<html>', '{"error":{"message":"x","type":"y"}', '\u0000'])(
     'are not read when they are not JSON: %j',
-    (text) => {
-      expect(parseVendorError(Buffer.from(text))).toBeUndefined()
+    async (text) => {
+      expect(await parseVendorError(Buffer.from(text))).toBeUndefined()
     },
   )
 })

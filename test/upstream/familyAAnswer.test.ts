@@ -1,11 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { isFamilyAImage, judgeFamilyA } from '../../src/upstream/familyA.ts'
 import type { AnswerVerdict } from '../../src/upstream/familyCall.ts'
-import { readModelAnswer } from '../../src/upstream/answerImages.ts'
-import { streamOf } from '../support/byteStreams.ts'
+import { readModelAnswer } from '../../src/upstream/modelAnswer.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
-import { tempFolder } from '../support/tempFolder.ts'
 
 const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' }
 const png = { mimeType: 'image/png', data: redPixelPng.toString('base64') }
@@ -13,13 +10,9 @@ const held = { mimeType: 'image/png', data: '' }
 
 async function verdictOf(answer: object | string): Promise<AnswerVerdict> {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
-  const body = streamOf([Buffer.from(text)])
-  const read = await readModelAnswer(body, isFamilyAImage, { tempDir: tempFolder(), randomBytes })
+  const read = await readModelAnswer(Buffer.from(text), { headers: {} }, isFamilyAImage)
   if (!read.ok) throw new Error(`Not read: ${read.failure.reason}`)
-  onTestFinished(async () => {
-    for (const { image } of read.value.images) await image?.discard()
-  })
-  return judgeFamilyA(read.value, names)
+  return await judgeFamilyA(read.value, names)
 }
 
 function withParts(parts: readonly object[]): object {
@@ -79,7 +72,7 @@ describe('answers of family A', () => {
       JSON.stringify(withParts([image(data)])).slice(1, -1),
     )
     const verdict = await verdictOf(`{${first},${last}}`)
-    expect(verdict).toMatchObject({ class: 'succeeded', image: { bytes: 200 } })
+    expect(verdict).toMatchObject({ class: 'succeeded', image: { bytes: paddedPng(200, 1) } })
   })
 
   it('may be in snake_case and are returned in camelCase, with only the first candidate', async () => {

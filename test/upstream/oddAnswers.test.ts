@@ -1,6 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { collect } from '../support/byteStreams.ts'
 import { redPixelPng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
@@ -38,15 +37,31 @@ describe('answers in forms that no vendor documents', () => {
     expect(await outcomeOfAnswer(200, body, coding)).toMatchObject({ class: 'succeeded' })
   })
 
-  it('are read with a coding when they are errors, too', async () => {
-    expect(await outcomeOfAnswer(503, gzipSync(JSON.stringify({ error })), 'gzip')).toMatchObject({
-      class: 'refused',
-      evidence: { reason: 'overloaded' },
-    })
+  it.each(['\r\n', '\0\0', '<!-- served by a front -->'])(
+    'are read when %j follows the end of their coding',
+    async (rest) => {
+      const body = Buffer.concat([gzipSync(goodAnswer), Buffer.from(rest)])
+      expect(await outcomeOfAnswer(200, body, 'gzip')).toMatchObject({ class: 'succeeded' })
+    },
+  )
+
+  const limit = { code: 429, message: 'm', status: 'RESOURCE_EXHAUSTED' }
+  const wait = { ...limit, details: [{ retryDelay: '7s' }] }
+  const spent = { message: 'm', type: 'insufficient_quota', code: 'insufficient_quota' }
+  it.each([
+    [503, error, { class: 'refused', evidence: { reason: 'overloaded' } }],
+    [429, wait, { class: 'refused', retryAfterMs: 7_000 }],
+    [429, spent, { class: 'exhausted' }],
+  ])('keep their class and wait when they are errors in gzip: %i %j', async (...row) => {
+    const [status, sent, outcome] = row
+    const body = gzipSync(JSON.stringify({ error: sent }))
+    for (const coding of ['gzip', undefined]) {
+      expect(await outcomeOfAnswer(status, body, coding)).toMatchObject(outcome)
+    }
   })
 
   it.each([
-    ['it breaks off', 200, gzipSync(goodAnswer).subarray(0, -20)],
+    ['it breaks off', 200, gzipSync(goodAnswer).subarray(0, -40)],
     ['it is another one', 200, deflateSync(goodAnswer)],
     ['there is no body', 200, ''],
     ['an error has no body', 503, ''],
@@ -98,6 +113,6 @@ describe('answers in forms that no vendor documents', () => {
     const outcome = await outcomeOfAnswer(200, body)
     if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
     expect(outcome.native.response).toMatchObject({ created: 1 })
-    expect(await collect(outcome.image.open())).toEqual(redPixelPng)
+    expect(outcome.image.bytes).toEqual(redPixelPng)
   })
 })

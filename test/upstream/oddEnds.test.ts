@@ -42,7 +42,7 @@ async function classOfAnswer(raw: Buffer, end: Ending, connection: string): Prom
     socket.write(raw)
     ends[end](socket)
   })
-  const outcome = await call(url, 'B', { call: { timeoutMs: 5_000 } })
+  const outcome = await call(url, 'B', { call: { timeoutMs: 1_000 } })
   expect(count()).toBe(1)
   return outcome.class
 }

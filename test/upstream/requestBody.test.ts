@@ -12,10 +12,7 @@ describe('the body of an upstream request', () => {
     const whole = requestBody('text/plain', pieces, blobs, () => ends.push('whole'))
     await collect(whole.open())
     const cut = requestBody('text/plain', pieces, blobs, () => ends.push('cut'))
-    for await (const chunk of cut.open()) {
-      expect(chunk.length).toBeLessThan(200_000)
-      break
-    }
+    for await (const _ of cut.open()) break
     expect(ends).toEqual(['whole', 'cut'])
   })
 

@@ -52,8 +52,7 @@ export const outcomeReasons = [
 export type OutcomeReason = (typeof outcomeReasons)[number]
 
 /**
- * What the worker observed about a call. `latencyMs` is the time from the first byte sent until the class was
- * known.
+ * What the worker observed about a call. `latencyMs` is the time from the first byte sent until the answer was over.
  */
 export type OutcomeEvidence = {
   readonly reason: OutcomeReason
@@ -62,18 +61,17 @@ export type OutcomeEvidence = {
   readonly latencyMs?: number
 }
 
-/**
- * An image from an upstream answer that is not yet in the blob store. The worker can read the image any
- * number of times.
- */
+/** An image from an upstream answer that is not yet in the blob store. */
 export type KeptImage = {
   readonly mimeType: ImageMimeType
-  readonly bytes: number
   readonly width: number
   readonly height: number
-  readonly open: () => AsyncIterable<Uint8Array>
-  /** Frees the memory of the image or deletes its temporary file. Safe to call twice. */
-  readonly discard: () => Promise<void>
+  readonly bytes: Buffer
+  /**
+   * Call this when the image is stored or given up. Only one large answer may be in memory at a time, and the next one
+   * waits for this call. A second call does nothing.
+   */
+  readonly discard: () => void
 }
 
 export type UpstreamOutcome =

@@ -22,7 +22,7 @@ export type WaitersMax = { readonly account: number; readonly process: number }
  * Each waiter costs a connection and some memory, and adds a task to the statement that reads all watched tasks
  * once a second. One account gets at most half of the places, so that it cannot keep out the others.
  */
-const waitersMaxDefault: WaitersMax = { account: 2_500, process: 5_000 }
+export const waitersMaxDefault: WaitersMax = { account: 2_500, process: 5_000 }
 
 export const tooManyWaiters = { tag: 'too_many_waiters', retryAfterSeconds: 5 } as const
 

@@ -1,7 +1,8 @@
-import type { LookupFunction, Socket } from 'node:net'
+import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
+import { callbackify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
-import { buildConnector, Client, errors } from 'undici'
+import { Client, errors } from 'undici'
 import type { ResolveHost } from './resolveHost.ts'
 import { createResolveHost } from './resolveHost.ts'
 import type { WebhookPrivate } from './webhookAddress.ts'
@@ -18,39 +19,30 @@ const headerBytesMax = 16 * 1024
 const discardedBytesMax = 16 * 1024
 const discardMsMax = 1_000
 
+type Options = {
+  readonly webhookPrivate: WebhookPrivate
+  readonly resolveHost: ResolveHost
+  /** Limit for a whole try, from the look-up of the name to the status of the answer. */
+  readonly timeoutMs: number
+}
+
 /**
- * Creates the function that posts an event to a receiver. It resolves the name once, and connects only to those of
- * the found addresses that webhooks may reach, so that a second look-up cannot lead elsewhere. It follows no
+ * Creates the function that posts an event to a receiver. It connects to addresses that webhooks may reach, follows no
  * redirect, uses no proxy, and ends after `timeoutMs` at most. It never throws.
  */
-export function createPostDelivery(options: {
-  readonly webhookPrivate: WebhookPrivate
-  readonly resolveHost?: ResolveHost
-  readonly timeoutMs?: number
-}): PostDelivery {
-  const { webhookPrivate, resolveHost = createResolveHost(), timeoutMs = tryTimeoutMs } = options
+export function createPostDelivery({
+  webhookPrivate,
+  resolveHost = createResolveHost(),
+  timeoutMs = tryTimeoutMs,
+}: Pick<Options, 'webhookPrivate'> & Partial<Options>): PostDelivery {
+  const options = { webhookPrivate, resolveHost, timeoutMs }
   return async (post) => {
     const signal = AbortSignal.timeout(timeoutMs)
     let client: Client | undefined
     try {
       const url = new URL(post.url)
-      const host = hostOf(url)
-      if (url.protocol === 'http:' && webhookPrivate === 'refuse') {
-        throw new RefusedError('address_not_allowed')
-      }
-      const addresses = await withinLimit(
-        signal,
-        isIP(host) === 0 ? resolveHost(host) : Promise.resolve([host]),
-      )
-      if (addresses.length === 0) throw new RefusedError('name_not_resolved')
-      const allowed = addresses.filter((address) => isAllowed(address, webhookPrivate))
-      if (allowed.length === 0) throw new RefusedError('address_not_allowed')
-      client = new Client(url.origin, {
-        connect: connectorTo(allowed, timeoutMs),
-        maxHeaderSize: headerBytesMax,
-        headersTimeout: timeoutMs,
-        bodyTimeout: discardMsMax,
-      })
+      requireAllowed(url, webhookPrivate)
+      client = createClient(url, options)
       return await send(client, url, post, signal)
     } catch (error) {
       return { error: signal.aborted ? 'timeout' : errorOf(error) }
@@ -58,6 +50,43 @@ export function createPostDelivery(options: {
       client?.destroy().catch(() => {})
     }
   }
+}
+
+/** Checks what needs no look-up, at every try: the operator may have forbidden meanwhile what was allowed. */
+function requireAllowed(url: URL, webhookPrivate: WebhookPrivate): void {
+  const host = hostOf(url)
+  const isForbidden = isIP(host) !== 0 && !isAllowed(host, webhookPrivate)
+  if (isForbidden || (url.protocol === 'http:' && webhookPrivate === 'refuse')) {
+    throw new RefusedError('address_not_allowed')
+  }
+}
+
+/**
+ * Creates the connection of one try. Its look-up is the only one, and fails when any address of the name is forbidden.
+ * So the address that is checked is the one that is connected to. It is not called for a host that is an address.
+ */
+function createClient(
+  { origin }: URL,
+  { webhookPrivate, resolveHost, timeoutMs }: Options,
+): Client {
+  const find = callbackify(async (host: string) => {
+    const addresses = await resolveHost(host)
+    if (addresses.length === 0) throw new RefusedError('name_not_resolved')
+    if (addresses.every((address) => isAllowed(address, webhookPrivate))) {
+      return addresses.map((address) => ({ address, family: isIP(address) }))
+    }
+    throw new RefusedError('address_not_allowed')
+  })
+  const lookup: LookupFunction = (host, _options, callback) => find(host, callback)
+  return new Client(origin, {
+    // With `autoSelectFamily` Node asks for all addresses of the name, and tries one after the other.
+    connect: { lookup, autoSelectFamily: true, timeout: timeoutMs },
+    allowH2: false,
+    maxCachedSessions: 0,
+    maxHeaderSize: headerBytesMax,
+    headersTimeout: timeoutMs,
+    bodyTimeout: discardMsMax,
+  })
 }
 
 async function send(
@@ -81,58 +110,12 @@ async function send(
   return { httpStatus, ...defined({ retryAfterMs: waitMs }) }
 }
 
-/**
- * Returns the function with which undici opens the connection of one try. It resolves no name: it gives undici the
- * checked addresses. When the connection is open, it checks that the other end has one of them.
- */
-function connectorTo(allowed: readonly string[], timeoutMs: number): buildConnector.connector {
-  const lookup: LookupFunction = (_host, options, callback) => {
-    const found = allowed.map((address) => ({ address, family: isIP(address) }))
-    const [first] = found
-    if (options.all === true) callback(null, found)
-    else callback(null, first?.address ?? '', first?.family)
-  }
-  const connect = buildConnector({
-    lookup,
-    autoSelectFamily: true,
-    timeout: timeoutMs,
-    allowH2: false,
-    maxCachedSessions: 0,
-  })
-  return (options, callback) => {
-    connect(options, (...result) => {
-      const [error, socket] = result
-      if (error !== null) return callback(error, null)
-      if (isConnectedTo(socket, allowed)) return callback(null, socket)
-      socket.destroy()
-      return callback(new RefusedError('address_not_allowed'), null)
-    })
-  }
-}
-
-function isConnectedTo({ remoteAddress = '' }: Socket, allowed: readonly string[]): boolean {
-  const same = (address: string) =>
-    new URL(`http://${isIP(address) === 6 ? `[${address}]` : address}`).host
-  return isIP(remoteAddress) !== 0 && allowed.some((each) => same(each) === same(remoteAddress))
-}
-
 class RefusedError extends Error {
   readonly reason: DeliveryError
 
   constructor(reason: DeliveryError) {
     super(reason)
     this.reason = reason
-  }
-}
-
-async function withinLimit<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
-  const late = Promise.withResolvers<never>()
-  const onAbort = () => late.reject(new RefusedError('timeout'))
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([work, late.promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }
 

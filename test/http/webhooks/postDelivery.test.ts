@@ -158,10 +158,12 @@ describe('an address that webhooks may not reach', () => {
   it.each([
     'http://127.0.0.1',
     ...`127.0.0.1 127.1 2130706433 0x7f000001 0177.0.0.1 0.0.0.0 [::1] [::] [::ffff:127.0.0.1]
-      [::ffff:7f00:1] [::127.0.0.1] localhost 10.0.0.1 169.254.169.254`
+      [::ffff:7f00:1] [::127.0.0.1] [::ffff:0:127.0.0.1] [2002:7f00:1::] [2001:0:808:808::80ff:fffe]
+      [64:ff9b:1::7f00:1] localhost 10.0.0.1 169.254.169.254`
       .split(/\s+/)
       .map((host) => `https://${host}`),
-  ])('receives nothing: %s', async (origin) => {
+  ])('receives nothing, at every try: %s', async (origin) => {
+    expect(await countedPost(refuse, `${origin}:PORT/`)).toEqual(refused)
     expect(await countedPost(refuse, `${origin}:PORT/`)).toEqual(refused)
   })
 
@@ -174,6 +176,9 @@ describe('an address that webhooks may not reach', () => {
     ['refuse', ['::1']],
     ['refuse', ['::ffff:127.0.0.1']],
     ['refuse', ['10.0.0.7', '127.0.0.1']],
+    ['refuse', ['127.0.0.1', '93.184.215.14']],
+    ['allow', ['127.0.0.1', '169.254.169.254']],
+    ['allow', ['169.254.169.254', '127.0.0.1', 'fe80::1']],
   ])('is not reached by a name, with private addresses on %s: %j', async (...row) => {
     const [webhookPrivate, addresses] = row
     const post = createPostDelivery({ webhookPrivate, ...resolving(addresses) })
@@ -204,10 +209,11 @@ describe('a name', () => {
     expect(asked).toHaveLength(2)
   })
 
-  it('is tried with its allowed addresses only', async () => {
-    const { resolveHost } = resolving(['169.254.169.254', '127.0.0.1', 'fe80::1'])
+  it('is tried with one of its addresses after the other', async () => {
+    // Nobody listens at the first address.
+    const { resolveHost } = resolving(['127.0.0.2', '127.0.0.1'])
     const post = createPostDelivery({ webhookPrivate: 'allow', resolveHost })
-    const url = `http://mixed.example:${receiver.port}/`
+    const url = `http://two.example:${receiver.port}/`
     expect(await post(postTo(url))).toEqual({ httpStatus: 200 })
   })
 

@@ -1,38 +1,44 @@
 import { describe, expect, it } from 'vitest'
-import { addressClass } from '../../../src/http/webhooks/addressClass.ts'
-import { whyNotAddress } from '../../../src/http/webhooks/webhookAddress.ts'
+import { isAllowed, whyNotAddress } from '../../../src/http/webhooks/webhookAddress.ts'
 
-/** Addresses in every notation, by where they lead. */
-const table: Readonly<Record<'public' | 'private' | 'never', string>> = {
-  public: `
+/** Addresses in every notation, by whether webhooks reach them. */
+const table: Readonly<Record<'always' | 'where the operator allows' | 'never', string>> = {
+  always: `
     93.184.215.14 8.8.8.8 2606:4700::1111 ::ffff:8.8.8.8 64:ff9b::8.8.8.8 100.63.255.255
     100.128.0.0 172.15.255.255 172.32.0.0 192.167.255.255 168.63.129.15
   `,
-  private: `
+  'where the operator allows': `
     127.0.0.1 127.255.255.254 0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 172.16.0.1 172.31.255.255
     192.168.1.1 192.0.0.8 192.0.2.1 198.18.0.1 198.51.100.1 203.0.113.1 ::1 :: fc00::1
-    fd12:3456::1 fec0::1 ::ffff:127.0.0.1 ::ffff:7f00:1 ::127.0.0.1 ::ffff:0:10.0.0.1
-    0:0:0:0:0:ffff:10.1.2.3 64:ff9b::192.168.0.1 2002:7f00:1:: 2002:808:808::1
-    2001:0:808:808::f7f7:f7f7 2001:db8::1 3fff::1 2607:f8b0::5efe:10.0.0.1 100::1 4000::1
+    fd12:3456::1 ::ffff:127.0.0.1 ::ffff:7f00:1 0:0:0:0:0:ffff:10.1.2.3 64:ff9b::192.168.0.1
   `,
   never: `
     169.254.169.254 169.254.170.2 169.254.0.1 168.63.129.16 100.100.100.200 192.0.0.192
-    224.0.0.1 240.0.0.1 255.255.255.255 fe80::1 fe80::1%eth0 febf::1 ff02::1 64:ff9b:1::8.8.8.8
+    224.0.0.1 240.0.0.1 255.255.255.255 fe80::1 fe80::1%eth0 febf::1 fec0::1 ff02::1 100::1 4000::1
     fd00:ec2::23 fd00:ec2::254 fd00:c1::a9fe:a9fe fd00:42::42 fd20:ce::254
     ::ffff:169.254.169.254 ::ffff:a9fe:a9fe ::169.254.169.254 ::ffff:0:169.254.169.254
-    64:ff9b::169.254.169.254 64:ff9b:1::169.254.169.254 2002:a9fe:a9fe:: 2001:0:a9fe:a9fe::1
-    2001:0:808:808::5601:5601 2607:f8b0::5efe:169.254.169.254
-    2607:f8b0::200:5efe:169.254.169.254 localhost 1.2.3
+    64:ff9b::169.254.169.254 ::127.0.0.1 ::ffff:0:10.0.0.1 2001:db8::1 3fff::1 localhost 1.2.3
   `,
 }
 
-describe.each(Object.entries(table))('addresses that are %s', (expected, addresses) => {
-  it.each(addresses.trim().split(/\s+/))('contain %j', (address) => {
-    expect(addressClass(address)).toBe(expected)
+describe.each(Object.entries(table))('webhooks %s reach', (reached, addresses) => {
+  it.each(addresses.trim().split(/\s+/))('%j', (address) => {
+    expect(isAllowed(address, 'allow')).toBe(reached !== 'never')
+    expect(isAllowed(address, 'refuse')).toBe(reached === 'always')
   })
 })
 
-it('no address at all is never reached', () => expect(addressClass('')).toBe('never'))
+it.each(
+  `::127.0.0.1 ::ffff:0:127.0.0.1 2002:7f00:1:: 2002:808:808::1 2001:0:808:808::f7f7:f7f7 2001:0:a9fe:a9fe::1
+   64:ff9b:1::8.8.8.8 64:ff9b:1::169.254.169.254`.split(/\s+/),
+)('webhooks never reach an IPv4 address hidden in IPv6: %s', (address) => {
+  for (const allowed of ['allow', 'refuse'] as const) {
+    expect(isAllowed(address, allowed)).toBe(false)
+    expect(whyNotAddress(`https://[${address}]/`, allowed)).toBeDefined()
+  }
+})
+
+it('webhooks never reach what is no address', () => expect(isAllowed('', 'allow')).toBe(false))
 
 describe('the address of a webhook', () => {
   it.each([

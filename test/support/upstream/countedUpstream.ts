@@ -9,13 +9,10 @@ export function succeeded(): UpstreamOutcome {
     evidence: { reason: 'image', httpStatus: 200 },
     image: {
       mimeType: 'image/png',
-      bytes: image.length,
+      bytes: image,
       width: 1,
       height: 1,
-      open: async function* () {
-        yield image
-      },
-      discard: async () => {},
+      discard: () => {},
     },
     native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
   }

@@ -1,0 +1,75 @@
+import { objectOf } from '../domain/json.ts'
+import { upstreamAnswerBytesMax } from '../domain/limits.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import type { Answer } from './exchange.ts'
+import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
+import type { ContentCoding } from '../streams/codings.ts'
+import { parseContentEncoding, unpack } from '../streams/codings.ts'
+import { wholeImage } from '../streams/images.ts'
+import { readLenientJson } from '../streams/json.ts'
+import type { JsonPath } from '../streams/jsonFailure.ts'
+
+/**
+ * Reads a 2xx answer. We pay for it, so the rules are lenient (see `readLenientJson`), and an answer that was cut off
+ * is read as far as it came. `isImage` says which strings are images. Type and size of an image come from its bytes,
+ * because the MIME type that the Gemini API declares can be wrong.
+ */
+export async function readModelAnswer(
+  body: Buffer,
+  { headers, cutBy }: Pick<Answer, 'headers' | 'cutBy'>,
+  isImage: (path: JsonPath) => boolean,
+): Promise<Result<ModelAnswer, AnswerVerdict>> {
+  const broken = (reason: BrokenReason) =>
+    fail({ class: 'unknown', reason: cutBy ?? reason } as const)
+  const plain = await unpacked(body, headers, upstreamAnswerBytesMax)
+  if (!plain.ok) return broken(plain.failure)
+  const read = await readLenientJson(plain.value, { isImage })
+  if (!read.ok) {
+    return broken(read.failure.tag === 'text_too_long' ? 'answer_too_large' : 'broken_body')
+  }
+  const document = objectOf(read.value.document)
+  if (document === undefined) return broken('broken_body')
+  const images = read.value.images.map(({ path, decode }) => ({
+    path,
+    read: async () => {
+      const bytes = await decode()
+      const image = bytes === undefined ? undefined : wholeImage(bytes)
+      return image === undefined || bytes === undefined ? undefined : { ...image, bytes }
+    },
+  }))
+  return succeed({ document, images })
+}
+
+type BrokenReason = 'broken_body' | 'answer_too_large'
+
+/**
+ * Returns a body without its content coding, at most `bytesMax` bytes. Our requests ask for no coding, but a proxy may
+ * compress nevertheless.
+ */
+export async function unpacked(
+  body: Buffer,
+  headers: Answer['headers'],
+  bytesMax: number,
+): Promise<Result<Buffer, BrokenReason>> {
+  const coding = codingOf(body, headers['content-encoding'])
+  if (coding === undefined) return succeed(body)
+  const plain = await unpack(body, coding, bytesMax, { lenient: true })
+  if (plain.ok) return plain
+  return fail(plain.failure.tag === 'too_large' ? 'answer_too_large' : 'broken_body')
+}
+
+/**
+ * Returns the coding that a body really has, by its first bytes and its header. The header alone can be wrong: a proxy
+ * that decompresses an answer may leave the header, and a proxy that compresses may not set it.
+ */
+function codingOf(
+  [first, second]: Buffer,
+  header: string | string[] | undefined,
+): ContentCoding | undefined {
+  // This byte is `{`, with which no compressed JSON begins.
+  if (first === 0x7b) return undefined
+  if (first === 0x1f && second === 0x8b) return 'gzip'
+  const named = parseContentEncoding(Array.isArray(header) ? header.join(', ') : header)
+  return named.ok ? named.value.at(-1) : undefined
+}

@@ -1,0 +1,46 @@
+import { randomBytes } from 'node:crypto'
+import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
+import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import { createUpstreamCaller } from '../../src/upstream/callUpstream.ts'
+
+/** largeAnswers.test.ts runs this. It makes fifty calls at once and stores each image, as a worker does. */
+const [, , url = '', directory = '', tempDir = ''] = process.argv
+const timeoutMs = 120_000
+const blobs = await createFileBlobStore({ directory, randomBytes })
+const caller = createUpstreamCaller({ blobs, capabilities: builtInCapabilities, tempDir })
+
+async function callAndStore(order: number): Promise<number> {
+  const model = 'familyb-image-2-vip'
+  const outcome = await caller({
+    channel: {
+      name: 'main',
+      family: 'B',
+      baseUrl: url,
+      apiKey: 'key',
+      models: {},
+      timeoutMs,
+      concurrencyMax: 50,
+    },
+    model,
+    takeRequest: () => ({
+      route: 'images.tasks',
+      family: 'B',
+      model,
+      action: 'generate',
+      body: { kind: 'prompt', prompt: 'A fox' },
+      inputs: [],
+    }),
+    origin: { taskId: 'task_test', attempt: 1 },
+    upstreamKey: `attempt-${order}`,
+    timeoutMs,
+  })
+  if (outcome.class !== 'succeeded') throw new Error(outcome.evidence.reason)
+  await blobs.put(`an${order}/image`, outcome.image.bytes)
+  await blobs.deletePrefix(`an${order}`)
+  outcome.image.discard()
+  return outcome.image.bytes.length
+}
+
+const sizes = await Promise.all(Array.from({ length: 50 }, (_, order) => callAndStore(order)))
+const peakMiB = process.resourceUsage().maxRSS / 1024
+process.stdout.write(JSON.stringify({ sizes: [...new Set(sizes)], peakMiB }))

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import type { Family } from '../../src/domain/models/models.ts'
+import { inMemoryBytesMax } from '../../src/upstream/answerBody.ts'
+import { paddedPng } from '../support/images.ts'
+import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
+import { listenAnswering } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
+
+const run = promisify(execFile)
+const mebibyte = 1024 * 1024
+
+async function answering(answer: object): Promise<string> {
+  const body = JSON.stringify(answer)
+  return (await listenAnswering((response) => response.end(body))).url
+}
+
+function answerWith(family: Family, images: readonly Buffer[]): object {
+  const data = images.map((image) => image.toString('base64'))
+  if (family === 'B') return { created: 1, data: data.map((text) => ({ b64_json: text })) }
+  const parts = data.map((text) => ({ inlineData: { mimeType: 'image/png', data: text } }))
+  return { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }
+}
+
+describe('large answers', () => {
+  it('take a worker below 700 MiB when fifty of 44 MiB arrive at once', async () => {
+    const image = paddedPng(33 * mebibyte, 1)
+    const url = await answering(answerWith('B', [image]))
+    const script = fileURLToPath(new URL('fiftyLargeAnswers.ts', import.meta.url))
+    const args = [script, url, tempFolder(), tempFolder()]
+    const { stdout } = await run(process.execPath, args, { maxBuffer: mebibyte })
+    const { sizes, peakMiB }: { sizes: number[]; peakMiB: number } = JSON.parse(stdout)
+    expect(sizes).toEqual([image.length])
+    // The process that makes the calls is a worker without Temporal's SDK, which takes 60 MiB.
+    expect(peakMiB).toBeLessThan(640)
+  })
+
+  it.each<Family>(['A', 'B'])(
+    'are read one at a time, until the image of the one before is stored: family %s',
+    async (family) => {
+      const { call, tempDir } = await openUpstreamWorld()
+      const images = [paddedPng(inMemoryBytesMax, 1), paddedPng(inMemoryBytesMax, 2)]
+      const url = await answering(answerWith(family, images))
+      const small = await answering(
+        answerWith(
+          family,
+          images.map(() => paddedPng(500, 3)),
+        ),
+      )
+      const first = await call(url, family)
+      if (first.class !== 'succeeded') throw new Error(first.evidence.reason)
+      expect(first.image.bytes.equals(images.at(family === 'A' ? -1 : 0) ?? Buffer.of())).toBe(true)
+      const second = call(url, family)
+      // A small answer does not wait.
+      expect((await call(small, family)).class).toBe('succeeded')
+      expect(await Promise.race([second, sleep(500, 'waits')])).toBe('waits')
+      first.image.discard()
+      expect((await second).class).toBe('succeeded')
+      expect(openFilesIn(tempDir)).toBe(0)
+    },
+  )
+
+  it('without an image make the next one wait for nothing', async () => {
+    const { call, tempDir } = await openUpstreamWorld()
+    const broken = answerWith('B', [Buffer.alloc(inMemoryBytesMax, 1)])
+    const url = await answering(broken)
+    for (const _ of [1, 2]) expect(await call(url, 'B')).toMatchObject({ class: 'unknown' })
+    expect(openFilesIn(tempDir)).toBe(0)
+  })
+})

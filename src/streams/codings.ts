@@ -16,8 +16,8 @@ type UnpackOptions = {
   readonly lenient?: boolean
 }
 
-/** The latest body to be unpacked. The next one waits for it, so that only one at a time needs memory for chunks. */
-let latest: Promise<unknown> = Promise.resolve()
+/** Ends with the latest body to be unpacked. The next one waits for it, so that one at a time needs memory for chunks. */
+let latest: Promise<undefined> = Promise.resolve(undefined)
 
 /**
  * Unpacks a body that has one content coding. Fails with `too_large` when it has more than `bytesMax` bytes, and with
@@ -31,11 +31,7 @@ export async function unpack(
   { lenient = false }: UnpackOptions = {},
 ): Promise<Result<Buffer, UnpackFailure>> {
   const own = latest.then(() => unpackNow(body, coding, bytesMax, lenient))
-  // Keeps the order, and not the unpacked body.
-  latest = own.then(
-    () => undefined,
-    () => undefined,
-  )
+  latest = Promise.allSettled([own]).then(() => undefined)
   return own
 }
 

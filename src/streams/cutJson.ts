@@ -70,7 +70,7 @@ type Walk = {
   /** True after the end of the document, when the bytes after it are ignored. */
   ended: boolean
   readonly images: ImageString[]
-  /** The text of the document up to `keptTo`, without images. */
+  /** The text of the document up to `keptTo`. */
   readonly kept: string[]
   keptTo: number
   /** A byte besides the images that stands here is beyond their limit. */
@@ -148,26 +148,35 @@ function begin(walk: Walk, container: Container): void {
 
 /** Passes the string whose first quote is at `at`. Returns the position of its last quote. */
 async function passString(walk: Walk, at: number): Promise<Result<number, JsonFailure>> {
-  const { body, open, rules } = walk
+  const { body, open, rules, limitAt } = walk
   walk.inScalar = false
   const container = open.at(-1)
-  if (container?.kind === 'object' && container.keyIsNext) {
-    const end = await endOfString(body, at + 1, walk.limitAt)
-    const key = body.toString('utf8', at + 1, Math.min(end, walk.limitAt))
-    container.step = unescaped(key) ?? key
-    container.keyIsNext = false
-    walk.keys += 1
-    const known = container.keys.size
-    const isNew = container.keys.add(container.step).size > known
-    return isNew || rules.lenient
-      ? succeed(end)
-      : fail({ tag: 'duplicate_key', path: pathOf(open) })
-  }
-  walk.values += 1
+  const isKey = container?.kind === 'object' && container.keyIsNext
   const path = pathOf(open)
-  return rules.isImage(path)
-    ? passImage(walk, at, path)
-    : succeed(await endOfString(body, at + 1, walk.limitAt))
+  if (!isKey) walk.values += 1
+  if (!isKey && rules.isImage(path)) return passImage(walk, at, path)
+  const end = await endOfString(body, at + 1, limitAt)
+  if (!isKey || end >= limitAt) return succeed(end)
+  const sent = body.toString('utf8', at + 1, end)
+  const key = unescaped(sent) ?? sent
+  if (key !== sent) replace(walk, at, JSON.stringify(key), end + 1)
+  container.step = key
+  container.keyIsNext = false
+  walk.keys += 1
+  if (!rules.lenient && container.keys.has(key)) {
+    return fail({ tag: 'duplicate_key', path: pathOf(open) })
+  }
+  container.keys.add(key)
+  return succeed(end)
+}
+
+/**
+ * Puts a text in the place of the bytes from `begin` to `end`. Keys lose their escapes in this way: after a document
+ * with the key `a\`, V8 takes a key that begins with `a\u` for the same one (github.com/nodejs/node/issues/63785).
+ */
+function replace(walk: Walk, begin: number, text: string, end: number): void {
+  walk.kept.push(walk.body.toString('utf8', walk.keptTo, begin), text)
+  walk.keptTo = end
 }
 
 function pathOf(open: readonly Container[]): JsonPath {
@@ -190,8 +199,7 @@ async function passImage(
   if (!rules.lenient && body[next - 1] === backslash) return fail({ tag: 'invalid_base64', path })
   const end = await endOfString(body, begin, body.length)
   images.push({ path, sent: body.subarray(begin, end) })
-  walk.kept.push(body.toString('utf8', walk.keptTo, begin))
-  walk.keptTo = end
+  replace(walk, begin, '', end)
   walk.limitAt += end - begin
   return succeed(end)
 }

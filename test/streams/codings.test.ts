@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import * as zlib from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import type { ContentCoding } from '../../src/streams/codings.ts'
+import { parseContentEncoding, unpack } from '../../src/streams/codings.ts'
+
+const mebibyte = 1024 * 1024
+const text = Buffer.from('{"prompt":"a lighthouse"}'.repeat(100))
+const pack = {
+  gzip: (bytes: Buffer) => zlib.gzipSync(bytes, { level: 1 }),
+  deflate: (bytes: Buffer) => zlib.deflateSync(bytes, { level: 1 }),
+  br: (bytes: Buffer) =>
+    zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }),
+  zstd: (bytes: Buffer) => zlib.zstdCompressSync(bytes),
+}
+const codings = ['gzip', 'deflate', 'br', 'zstd'] as const
+
+async function unpacked(bytes: Buffer, coding: ContentCoding, bytesMax = mebibyte) {
+  const result = await unpack(bytes, coding, bytesMax)
+  return result.ok ? result.value : result.failure.tag
+}
+
+async function leniently(bytes: Buffer, coding: ContentCoding) {
+  const result = await unpack(bytes, coding, 2 * mebibyte, { lenient: true })
+  return result.ok ? result.value : result.failure.tag
+}
+
+const behind = (packed: Buffer, more = 'more') => Buffer.concat([packed, Buffer.from(more)])
+
+describe('a packed body', () => {
+  it.each([
+    ...codings.map((coding) => [coding, coding, pack[coding](text)] as const),
+    ['deflate without the header of zlib', 'deflate', zlib.deflateRawSync(text)],
+    [
+      'gzip in two members',
+      'gzip',
+      Buffer.concat([pack.gzip(text.subarray(0, 9)), pack.gzip(text.subarray(9))]),
+    ],
+    ['gzip with zeros behind it', 'gzip', Buffer.concat([pack.gzip(text), Buffer.alloc(99)])],
+  ] as const)('is unpacked: %s', async (_what, coding, bytes) => {
+    expect(await unpacked(bytes, coding)).toEqual(text)
+  })
+
+  it.each(codings)('may have exactly the limit in %s', async (coding) => {
+    expect(await unpacked(pack[coding](text), coding, text.length)).toEqual(text)
+    expect(await unpacked(pack[coding](text), coding, text.length - 1)).toBe('too_large')
+  })
+
+  it.each(codings)(
+    'is given up at the limit when it is a bomb of 150 MiB in %s',
+    async (coding) => {
+      const bomb = pack[coding](Buffer.alloc(150 * mebibyte))
+      expect(await unpacked(bomb, coding, 128 * mebibyte)).toBe('too_large')
+      expect(await unpacked(bomb, coding, 1)).toBe('too_large')
+    },
+  )
+
+  it.each([
+    ['text that was never packed', 'gzip', text],
+    ['a gzip without its end', 'gzip', pack.gzip(text).subarray(0, -9)],
+    [
+      'a gzip with a wrong checksum',
+      'gzip',
+      Buffer.concat([pack.gzip(text).subarray(0, -8), Buffer.alloc(8)]),
+    ],
+    ['zeros and another byte behind gzip', 'gzip', behind(behind(pack.gzip(text), '\0\0'))],
+    ['a flipped byte', 'br', Buffer.concat([Buffer.from([0xff]), pack.br(text)])],
+    ['something behind bare deflate', 'deflate', behind(zlib.deflateRawSync(text))],
+    ...codings.flatMap((coding) => [
+      [`no bytes as ${coding}`, coding, Buffer.alloc(0)] as const,
+      [`${coding} without its last byte`, coding, pack[coding](text).subarray(0, -1)] as const,
+      [`something behind ${coding}`, coding, behind(pack[coding](text))] as const,
+    ]),
+  ] as const)('is refused when it is broken: %s', async (_what, coding, bytes) => {
+    expect(await unpacked(bytes, coding)).toBe('corrupt_coding')
+  })
+
+  it('is unpacked after the one before it, whatever became of that', async () => {
+    const bodies = [pack.br(text), Buffer.from('broken'), pack.br(text), pack.br(text)]
+    const ends: number[] = []
+    const reading = bodies.map(async (body, at) => {
+      const result = await unpacked(body, 'br')
+      ends.push(at)
+      return result
+    })
+    expect(await Promise.all(reading)).toEqual([text, 'corrupt_coding', text, text])
+    expect(ends).toEqual([0, 1, 2, 3])
+  })
+})
+
+describe('a packed answer that we pay for', () => {
+  it.each(codings)('is unpacked with anything behind it: %s', async (coding) => {
+    for (const more of ['\r\n', '\0', 'more', String(pack[coding](text).subarray(0, 5))]) {
+      expect(await leniently(behind(pack[coding](text), more), coding)).toEqual(text)
+    }
+  })
+
+  it.each(codings)('is unpacked as far as it goes: %s', async (coding) => {
+    const noise = Buffer.from(randomBytes(mebibyte).toString('base64'))
+    const cut = await leniently(pack[coding](noise).subarray(0, -10), coding)
+    expect(cut.length).toBeGreaterThan(mebibyte)
+    expect(noise.subarray(0, cut.length)).toEqual(cut)
+    expect(await leniently(Buffer.from('never packed'), coding)).toHaveLength(0)
+  })
+})
+
+it.each([
+  [undefined, []],
+  ['', []],
+  ['identity', []],
+  ['GZIP', ['gzip']],
+  ['x-gzip', ['gzip']],
+  [' br , identity,, zstd ', ['br', 'zstd']],
+  ['compress', undefined],
+  ['gzip;q=1', undefined],
+  ['gzip, lz4', undefined],
+  ['gzip,gzip,gzip,gzip', undefined],
+])('the Content-Encoding header %j means the codings %j', (header, codings) => {
+  const parsed = parseContentEncoding(header)
+  expect(parsed.ok ? parsed.value : undefined).toEqual(codings)
+})

@@ -1,0 +1,69 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { readJson } from '../../src/streams/json.ts'
+
+const mebibyte = 1024 * 1024
+const image = '{"input_images":[{"data":"'
+const largeImage = Buffer.alloc(15 * mebibyte, 'QUJD').toString('base64')
+
+/** A body of 86 MiB: `begin`, then `piece` repeated, then `end`. */
+function bodyOf(begin: string, piece: string, end = ''): Buffer {
+  const middle = Buffer.alloc(86 * mebibyte, piece)
+  return Buffer.concat([Buffer.from(begin), middle, Buffer.from(end)])
+}
+
+it.each([
+  ['too_many_values', 'arrays', bodyOf('[', '[],')],
+  ['too_deep', 'brackets', bodyOf('', '[')],
+  ['too_many_values', 'quotes', bodyOf('[', '"')],
+  ['too_many_values', 'strings', bodyOf('[', '"" ')],
+  ['duplicate_key', 'members', bodyOf('{', '"a":1,')],
+  ['text_too_long', 'escaped quotes in a text', bodyOf('["', '\\"')],
+  ['text_too_long', 'escaped quotes in a key', bodyOf('{"', '\\"')],
+  ['invalid_base64', 'escaped quotes in an image', bodyOf(image, '\\"')],
+  ['text_too_long', 'backslashes in a text', bodyOf('["', '\\', '"')],
+  ['invalid_base64', 'backslashes in an image', bodyOf(image, '\\', '"')],
+  ['text_too_long', 'blanks', bodyOf('', ' ')],
+  ['text_too_long', 'commas', bodyOf('[', ',')],
+  ['text_too_long', 'digits', bodyOf('[', '1')],
+  ['text_too_long', 'one text', bodyOf('["', 'x', '"]')],
+  ['syntax', 'one image without an end', bodyOf(image, 'A')],
+  ['image_too_large', 'one image', bodyOf(image, 'A', '"}]}')],
+  ['image_too_large', 'one image in escapes', bodyOf(image, '\\/', '"}]}')],
+  [
+    'ok',
+    'four large images',
+    Buffer.from(`[${Array(4).fill(`{"data":"${largeImage}"}`).join(',')}]`),
+  ],
+])('%s is the answer, without a long turn, to a body of %s', async (tag, _what, body) => {
+  const watch = watchTurns()
+  const result = await readJson(body, {
+    isImage: (path) => path.at(-1) === 'data',
+    alphabet: 'standard',
+  })
+  expect(result.ok ? 'ok' : result.failure.tag).toBe(tag)
+  expect(await watch.longestMs()).toBeLessThan(50)
+})
+
+/** Watches how long the event loop does not come round, in CPU time, so that other processes do not count. */
+function watchTurns() {
+  const cpuMs = () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1000
+  }
+  const watch = { lastMs: cpuMs(), longestMs: 0, ended: false }
+  const look = () => {
+    const nowMs = cpuMs()
+    watch.longestMs = Math.max(watch.longestMs, nowMs - watch.lastMs)
+    watch.lastMs = nowMs
+    if (!watch.ended) setImmediate(look)
+  }
+  setImmediate(look)
+  return {
+    longestMs: async () => {
+      await turn()
+      watch.ended = true
+      return watch.longestMs
+    },
+  }
+}

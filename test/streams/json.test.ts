@@ -1,0 +1,212 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Base64Alphabet } from '../../src/streams/base64.ts'
+import { readJson } from '../../src/streams/json.ts'
+import type { JsonPath } from '../../src/streams/jsonFailure.ts'
+
+const isImage = (path: JsonPath) => path.at(-1) === 'data'
+const base64 = (content: string | Buffer) => Buffer.from(content).toString('base64')
+
+/** Reads a text whose strings at `data` are images. */
+function read(text: string | Buffer, alphabet: Base64Alphabet = 'standard') {
+  return readJson(Buffer.from(text), { isImage, alphabet })
+}
+
+async function failureOf(text: string | Buffer, alphabet?: Base64Alphabet) {
+  const result = await read(text, alphabet)
+  return result.ok ? 'accepted' : result.failure
+}
+
+/** Returns the document of a text, and its images as texts. */
+async function valueOf(text: string | Buffer, alphabet?: Base64Alphabet) {
+  const result = await read(text, alphabet)
+  if (!result.ok) throw new Error(result.failure.tag)
+  const { document, images } = result.value
+  return { document, images: images.map(({ path, bytes }) => [path.join('.'), bytes.toString()]) }
+}
+
+/** Writes two letters in every string as escapes. */
+function withEscapes(text: string): string {
+  return text.replaceAll(/"(?:[^"\\]|\\.)*"/g, (string) =>
+    string.replaceAll('a', '\\u0061').replaceAll('/', '\\/'),
+  )
+}
+
+describe('a JSON document', () => {
+  it('has its images cut out, in its order, at any depth and of any length', async () => {
+    const long = 'an image '.repeat(200_000)
+    const text = `{"schön":[{"data":"${base64(long)}","t":"a"},{"data":"","x":{}}],"data":5,"é":{"data":"QQ=="}}`
+    expect(await valueOf(text)).toEqual({
+      document: {
+        schön: [
+          { data: '', t: 'a' },
+          { data: '', x: {} },
+        ],
+        data: 5,
+        é: { data: '' },
+      },
+      images: [
+        ['schön.0.data', long],
+        ['schön.1.data', ''],
+        ['é.data', 'A'],
+      ],
+    })
+  })
+
+  it('is read as JSON.parse reads it, and its images as Buffer decodes them', async () => {
+    const letters = fc.constantFrom('a', 'é', '😀', '"', '\\', '/', '\n', '\u2028', '{', ',', ':')
+    const text = fc.string({ unit: letters, maxLength: 9 })
+    const key = fc.constantFrom('a', 'data', '__proto__', 'x', 'é', '😀', '/', '')
+    const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean()),
+        fc.array(tie('value'), { maxLength: 4 }),
+        fc.dictionary(key, tie('value'), { maxKeys: 4, noNullPrototype: true }),
+        fc.record({ data: fc.uint8Array({ maxLength: 20 }).map((b) => base64(Buffer.from(b))) }),
+      ),
+    }))
+    let images = 0
+    await fc.assert(
+      fc.asyncProperty(value, fc.nat(3), fc.boolean(), async (value, indent, escape) => {
+        const sent = JSON.stringify(value, null, indent)
+        const result = await read(escape ? withEscapes(sent) : sent)
+        const expected: string[] = []
+        const document: unknown = JSON.parse(sent, (key, member: unknown) => {
+          if (key !== 'data' || typeof member !== 'string') return member
+          expected.push(member)
+          return ''
+        })
+        const isStrict = expected.every((text) => base64(Buffer.from(text, 'base64')) === text)
+        images += isStrict ? expected.length : 0
+        const found = result.ok ? result.value.images.map(({ bytes }) => base64(bytes)) : []
+        expect(result.ok).toBe(isStrict)
+        expect(found.toSorted()).toEqual(isStrict ? expected.toSorted() : [])
+        const got = result.ok ? result.value.document : document
+        expect(JSON.stringify(got)).toBe(JSON.stringify(document))
+      }),
+      { numRuns: 3_000 },
+    )
+    expect(images).toBeGreaterThan(500)
+  })
+
+  it('may begin with a byte-order mark', async () => {
+    expect(await valueOf('\uFEFF{"a":1}')).toMatchObject({ document: { a: 1 } })
+  })
+
+  it('may have __proto__ as a member like any other', async () => {
+    const { document } = await valueOf('{"__proto__":{"x":1},"a":{"__proto__":{"data":"QQ=="}}}')
+    expect(JSON.stringify(document)).toBe('{"__proto__":{"x":1},"a":{"__proto__":{"data":""}}}')
+    expect(Reflect.getPrototypeOf(Object(document))).toBe(Object.prototype)
+  })
+
+  it('has its own keys, whatever an earlier document had', async () => {
+    for (const key of ['a\\\\', '\\\\']) await read(`{"x":1,"${key}":2}`)
+    const sent = ['{"x":1,"a\\u0062":2}', '{"x":1,"\\u0061":2}', '{"x":1,"\\/":2}']
+    const keys = sent.map(async (text) => Object.keys(Object((await valueOf(text)).document)))
+    expect(await Promise.all(keys)).toEqual([
+      ['x', 'ab'],
+      ['x', 'a'],
+      ['x', '/'],
+    ])
+  })
+
+  it('may have any string as a text, also one that looks like an image or like a part of JSON', async () => {
+    const text = String.raw`{"a":"QUJD","b":"{\"data\":\"QUJD\"}","c":"\\","d":"\\\"","data2":",:[]{}"}`
+    expect(await valueOf(text)).toEqual({ document: JSON.parse(text), images: [] })
+  })
+
+  it.each(['+\\/+++\\/8=', '\\u002B/\\u002b\\u002b+/8\\u003d', '+/+++/8='])(
+    'may write an image with escapes, as PHP and .NET do: %s',
+    async (data) => {
+      const result = await read(`{"a":"\\ud83d\\ude00\\/","data":"${data}"}`)
+      const bytes = Buffer.from('fbffbefbff', 'hex').subarray(0, 5)
+      expect(result).toMatchObject({ ok: true, value: { document: { a: '😀/', data: '' } } })
+      expect(result.ok && result.value.images[0]?.bytes).toEqual(bytes)
+    },
+  )
+})
+
+describe('a JSON document is refused', () => {
+  it.each([
+    ['nothing', '', 'empty'],
+    ['blanks', ' \n\t', 'empty'],
+    ['a byte-order mark', '\uFEFF', 'empty'],
+    ['two byte-order marks', '\uFEFF\uFEFF{}', 'syntax'],
+    ['an unclosed object', '{"a":1', 'syntax'],
+    ['an unclosed array', '["a"', 'syntax'],
+    ['an unclosed string', '{"a":"x', 'syntax'],
+    ['an unclosed image', '{"data":"QUJD', 'syntax'],
+    ['a string that ends with an escaped quote', '["\\"]', 'syntax'],
+    ['text after the document', '{} x', 'syntax'],
+    ['a second document', '{}{}', 'syntax'],
+    ['a closing bracket after the document', '[1]]', 'syntax'],
+    ['brackets that do not match', '[1}', 'syntax'],
+    ['a closing bracket alone', ']', 'syntax'],
+    ['a trailing comma', '{"a":1,}', 'syntax'],
+    ['a trailing comma in an array', '[1,]', 'syntax'],
+    ['two commas', '[1,,2]', 'syntax'],
+    ['two colons', '{"a"::1}', 'syntax'],
+    ['a comma for a colon', '{"a","b"}', 'syntax'],
+    ['a value without a key', '{1}', 'syntax'],
+    ['a number as a key', '{1:1}', 'syntax'],
+    ['two strings in a row', '["a" "b"]', 'syntax'],
+    ['an image behind a string', '{"data":"QUJD""QUJD"}', 'syntax'],
+    ['single quotes', "{'a':1}", 'syntax'],
+    ['a comment', '{/**/}', 'syntax'],
+    ['a leading zero', '[01]', 'syntax'],
+    ['a number with a plus', '[+1]', 'syntax'],
+    ['a number that ends with a point', '[1.]', 'syntax'],
+    ['a hexadecimal number', '[0x1]', 'syntax'],
+    ['a half literal', '[tru]', 'syntax'],
+    ['a literal in capitals', '[True]', 'syntax'],
+    ['NaN', '[NaN]', 'syntax'],
+    ['a form feed', '[\f1]', 'syntax'],
+    ['a no-break space', '[\u00a01]', 'syntax'],
+    ['a bare control character', '["\u0001"]', 'syntax'],
+    ['a bare line break in a key', '{"a\n":1}', 'syntax'],
+    ['a bare line break in an image', '{"data":"QUJD\nQUJD"}', 'syntax'],
+    ['an unknown escape', '["\\x41"]', 'syntax'],
+    ['an unknown escape in an image', '{"data":"\\x41QUJD"}', 'syntax'],
+    ['a half escape', '["\\u00"]', 'syntax'],
+    ['a half escape in an image', '{"data":"QUJD\\u00"}', 'syntax'],
+  ])('that is %s', async (_what, text, tag) => {
+    expect(await failureOf(text)).toEqual({ tag })
+  })
+
+  it.each(['22ff22', '22eda08022', '31e282', '22c080', '7b2264617461223a22ff227d'])(
+    'that is not UTF-8: %s',
+    async (hex) => {
+      expect(await failureOf(Buffer.from(hex, 'hex'))).toEqual({ tag: 'invalid_utf8' })
+    },
+  )
+
+  it.each([
+    ['{"a":[{"b":1,"\\u0062":2}]}', 'duplicate_key', ['a', 0, 'b']],
+    ['{"__proto__":1,"__proto__":2}', 'duplicate_key', ['__proto__']],
+    ['{"a":1,"b":{"a":1},"a":1}', 'duplicate_key', ['a']],
+    ['{"data":"QUJD","data":"QUJD"}', 'duplicate_key', ['data']],
+    [`{"${'k'.repeat(9_000)}":1,"${'k'.repeat(9_000)}":2}`, 'duplicate_key', ['k'.repeat(9_000)]],
+    ['["\\u0000"]', 'unstorable_text', [0]],
+    ['{"a":"\\ud800"}', 'unstorable_text', ['a']],
+    ['{"a":"x\\udc00y"}', 'unstorable_text', ['a']],
+    ['{"a":"\\ude00\\ud83d"}', 'unstorable_text', ['a']],
+    ['{"a":{"\\u0000":1}}', 'unstorable_text', ['a']],
+    ['{"a":1e999}', 'number_out_of_range', ['a']],
+    ['[0,{"data":"QQ"}]', 'invalid_base64', [1, 'data']],
+    ['{"data":"QQ==\\n"}', 'invalid_base64', ['data']],
+    ['{"data":"\\u0000"}', 'invalid_base64', ['data']],
+    ['{"data":"QUJ\\u0141"}', 'invalid_base64', ['data']],
+    ['{"data":"QUJD\\"QUJD"}', 'invalid_base64', ['data']],
+    ['{"data":"QUJD\\\\"}', 'invalid_base64', ['data']],
+    ['{"data":"data:image/png;base64,QUJD"}', 'invalid_base64', ['data']],
+    ['{"data":"__8="}', 'invalid_base64', ['data']],
+  ])('for a value that it names: %s is %s', async (text, tag, path) => {
+    expect(await failureOf(text)).toEqual({ tag, path })
+  })
+
+  it('for an image that mixes both alphabets, where either is allowed', async () => {
+    expect(await valueOf('{"data":"_-8="}', 'either')).toMatchObject({ document: { data: '' } })
+    expect(await failureOf('{"data":"_/8="}', 'either')).toMatchObject({ tag: 'invalid_base64' })
+  })
+})

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest'
+import { upstreamAnswerTextBytesMax, upstreamAnswerValuesMax } from '../../src/domain/limits.ts'
+import { readLenientJson } from '../../src/streams/json.ts'
+
+/** Reads the text of an answer whose strings at `data` are images. Returns the document, and each image as text. */
+async function read(text: string | Buffer) {
+  const result = await readLenientJson(Buffer.from(text), {
+    isImage: (path) => path.at(-1) === 'data',
+  })
+  if (!result.ok) return result.failure.tag
+  const { document, images } = result.value
+  const decoded = images.map(async ({ path, decode }) => [
+    path.join('.'),
+    (await decode())?.toString(),
+  ])
+  return { document, images: await Promise.all(decoded) }
+}
+
+describe('the JSON of an answer that we pay for', () => {
+  it.each([
+    ['{"data":"QUJDRA=="}\r\n', 'white space'],
+    ['{"data":"QUJDRA=="}{"data":"QQ=="}', 'another document'],
+    ['{"data":"QUJDRA=="}]}"', 'what is not JSON'],
+    [`{"data":"QUJDRA=="}${'\0'.repeat(2 * upstreamAnswerTextBytesMax)}`, 'millions of zeros'],
+  ])('is read up to its end: %.30s has %s behind it', async (text) => {
+    expect(await read(text)).toEqual({ document: { data: '' }, images: [['data', 'ABCD']] })
+  })
+
+  it('has the last of equal keys, and only the image of the last', async () => {
+    const text = '{"a":{"b":1},"__proto__":1,"data":"*","a":{"c":2},"__proto__":2,"data":"QUJD"}'
+    const result = await read(text)
+    expect(JSON.stringify(result)).toBe(
+      '{"document":{"a":{"c":2},"__proto__":2,"data":""},"images":[["data","ABC"]]}',
+    )
+  })
+
+  it('has what cannot be stored replaced, in texts, keys and numbers', async () => {
+    const text = Buffer.from('{"a\\u0000":["x\\ud800","\xff",1e999]}', 'latin1')
+    expect(await read(text)).toEqual({
+      document: { 'a\uFFFD': ['x\uFFFD', '\uFFFD', null] },
+      images: [],
+    })
+  })
+
+  it.each([
+    ['with line breaks', 'QUJD\\r\\nRA==\\n'],
+    ['with bare line breaks', 'QUJD\nRA=='],
+    ['with escapes', '\\u0051UJDRA\\u003d='],
+    ['without padding', 'QUJDRA'],
+    ['with a prefix', 'data:image/png;base64,QUJDRA=='],
+  ])('may have an image %s', async (_what, data) => {
+    const text = `{"data":"${data}"}`
+    const accepted = { document: { data: '' }, images: [['data', 'ABCD']] }
+    expect(await read(text)).toEqual(data.includes('\n') ? brokenImage : accepted)
+  })
+
+  const brokenImage = { document: { data: '' }, images: [['data', undefined]] }
+  it.each(['no image today!', 'QUJDR', 'QUJD\\"', 'QUJD\\\\', '\\ud800', '\\x', 'é'])(
+    'keeps the rest when an image is broken: %s',
+    async (data) => {
+      expect(await read(`{"data":"${data}"}`)).toEqual(brokenImage)
+    },
+  )
+
+  it.each([
+    ['', 'empty'],
+    ['<html></html>', 'syntax'],
+    ['{"data":"QUJD', 'syntax'],
+    ['{"data":"QUJD"', 'syntax'],
+    ["{'data':1}", 'syntax'],
+    ['['.repeat(65), 'too_deep'],
+    [`[${'1,'.repeat(upstreamAnswerValuesMax)}1]`, 'too_many_values'],
+    [`["${'x'.repeat(upstreamAnswerTextBytesMax)}"]`, 'text_too_long'],
+  ])('is refused when there is no document in it: %.20s', async (text, tag) => {
+    expect(await read(text)).toBe(tag)
+  })
+
+  it('may have any number of images, and one that is larger than all texts may be', async () => {
+    const large = 'x'.repeat(2 * upstreamAnswerTextBytesMax)
+    const images = [...Array<string>(40).fill('ABC'), large]
+    const text = JSON.stringify(
+      images.map((image) => ({ data: Buffer.from(image).toString('base64') })),
+    )
+    const result = await read(text)
+    expect(result).toMatchObject({ images: images.map((image, at) => [`${at}.data`, image]) })
+  })
+})

@@ -283,6 +283,26 @@ describe('a body that stops', () => {
   })
 })
 
+it('a body that trickles without an end is a 408 when its request takes too long, and gives its room back', async () => {
+  const api = await open()
+  Object.assign(api.server, { headersTimeout: 500, requestTimeout: 1_000 })
+  const socket = submit(api, declaring(8 * mebibyte))
+  socket.write(spaces(7 * mebibyte))
+  const timer = setInterval(() => socket.write(' '), 50)
+  onTestFinished(() => clearInterval(timer))
+  // Node looks for such requests every five seconds.
+  expect(await statusOf(socket)).toBe(408)
+  await expect
+    .poll(async () => {
+      const headers = { Authorization: 'Bearer sk-b' }
+      const large = Array.from({ length: 2 }, () =>
+        api.postJson(path, spaces(3 * mebibyte), headers),
+      )
+      return (await Promise.all(large)).map(({ status }) => status)
+    })
+    .toEqual([400, 400])
+})
+
 /** Starts an HTTP server for the running test that answers with `answer`, and returns its URL. */
 async function listenKoa(answer: (context: ApiContext) => Promise<void>): Promise<string> {
   const app = new Koa<ApiState>()

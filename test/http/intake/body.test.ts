@@ -283,6 +283,19 @@ describe('a body that stops', () => {
   })
 })
 
+it('a body whose client leaves is not waited for any longer', async () => {
+  const ended = Promise.withResolvers<unknown>()
+  const room = createByteBudget({ bytesMax: mebibyte, freeBytes: mebibyte }).open('a')
+  const url = await listenKoa(async (context) => {
+    ended.resolve(await readBody(context, { limitBytes: mebibyte, room }))
+  })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300\r\n\r\nhalf of it`, () =>
+    socket.destroy(),
+  )
+  expect(await ended.promise).toMatchObject({ ok: false })
+})
+
 it('a body that trickles without an end is a 408 when its request takes too long, and gives its room back', async () => {
   const api = await open()
   Object.assign(api.server, { headersTimeout: 500, requestTimeout: 1_000 })

@@ -24,10 +24,10 @@ export type AnswerBodyDeps = {
 }
 
 /**
- * Limit for the bytes of one answer in memory while it arrives. Above it are only the images of 4K: an image of two
- * megapixels has up to 6 MiB in base64.
+ * Limit for the bytes of one answer in memory while it arrives. Most images of two megapixels have less in base64, and
+ * fifty answers at this limit take 300 MiB.
  */
-export const inMemoryBytesMax = 8 * 1024 * 1024
+export const inMemoryBytesMax = 6 * 1024 * 1024
 /** The bytes are kept in blocks of this size, which is also that of a write to the file. */
 const blockBytes = 1024 * 1024
 

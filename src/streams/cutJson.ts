@@ -159,7 +159,7 @@ async function passString(walk: Walk, at: number): Promise<Result<number, JsonFa
   if (!isKey || end >= limitAt) return succeed(end)
   const sent = body.toString('utf8', at + 1, end)
   const key = unescaped(sent) ?? sent
-  if (key !== sent) replace(walk, at, JSON.stringify(key), end + 1)
+  if (key !== sent) replace(walk, at, keyForV8(key), end + 1)
   container.step = key
   container.keyIsNext = false
   walk.keys += 1
@@ -170,13 +170,19 @@ async function passString(walk: Walk, at: number): Promise<Result<number, JsonFa
   return succeed(end)
 }
 
-/**
- * Puts a text in the place of the bytes from `begin` to `end`. Keys lose their escapes in this way: after a document
- * with the key `a\`, V8 takes a key that begins with `a\u` for the same one (github.com/nodejs/node/issues/63785).
- */
+/** Puts a text in the place of the bytes from `begin` to `end`. */
 function replace(walk: Walk, begin: number, text: string, end: number): void {
   walk.kept.push(walk.body.toString('utf8', walk.keptTo, begin), text)
   walk.keptTo = end
+}
+
+/**
+ * Returns the text for `JSON.parse` of a key that was sent with escapes. Once there is an object with the key `a\`, V8
+ * takes the key `a\n` for the same one (github.com/nodejs/node/issues/63785). So keys lose the escapes that they can do
+ * without, and no object gets a key with a backslash, which no field has: U+FFFD stands in its place.
+ */
+function keyForV8(key: string): string {
+  return JSON.stringify(key.replaceAll('\\', '\uFFFD'))
 }
 
 function pathOf(open: readonly Container[]): JsonPath {

@@ -1,5 +1,5 @@
 import { Busboy } from '@fastify/busboy'
-import { finished } from 'node:stream/promises'
+import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { defined } from '../../domain/defined.ts'
 
@@ -49,19 +49,20 @@ export async function readParts(body: Buffer, boundary: string): Promise<FormPar
     content.on('error', onMalformed)
   })
   parser.once('partsLimit', onMalformed)
-  const ended = finished(parser).catch(onMalformed)
-  for (let at = 0; at < body.length && !isMalformed; at += sliceBytes) {
-    parser.write(body.subarray(at, at + sliceBytes))
-    await nextTurn()
-  }
-  parser.end()
-  if (!isMalformed) await ended
+  await pipeline(slicesOf(body), parser).catch(onMalformed)
   const heads = isMalformed ? [] : await findHeads(body, boundary)
   if (heads.length !== parts.length + 1) return { parts, isMalformed: true }
   const charsets = heads.map((head) => /charset\*?\s*=\s*"?([^\s;"]*)/i.exec(head)?.[1])
   return {
     parts: parts.map((part, i) => ({ ...part, ...defined({ charset: charsets[i] }) })),
     isMalformed: false,
+  }
+}
+
+async function* slicesOf(body: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < body.length; at += sliceBytes) {
+    yield body.subarray(at, at + sliceBytes)
+    await nextTurn()
   }
 }
 

@@ -19,6 +19,7 @@ import {
 import type { ApiContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
 import { readBody, unreadable } from './body.ts'
+import type { PartHead } from './formParts.ts'
 import { readParts } from './formParts.ts'
 import { formBoundary } from './mediaType.ts'
 import { receivedImage } from './receiveJson.ts'
@@ -45,47 +46,53 @@ export async function receiveForm(
   if (!boundary.ok) return boundary
   const body = await readBody(context, options)
   if (!body.ok) return body
-  const { parts, isMalformed } = await readParts(body.value, boundary.value)
   const fields = new Map<string, string>()
   let image: ReceivedImage | undefined
   let textBytes = 0
-  for (const { name, chunks, transferEncoding, charset = 'utf-8' } of parts) {
-    if (name === undefined) return fail(malformed)
-    const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
-    // RFC 7578 section 4.7 forbids transfer encodings, but some clients name one that changes nothing.
-    if (!/^(?:7bit|8bit|binary)$/.test(transferEncoding)) {
-      return fail(
-        invalidValue(paramPath([name]), 'the part must have no Content-Transfer-Encoding'),
-      )
-    }
-    if (imageNames.includes(name)) {
+  for await (const part of readParts(body.value, boundary.value)) {
+    if (part === 'malformed') return fail(malformed)
+    const { head, content } = part
+    const { name = '' } = head
+    const isImage = head.isClear && imageNames.includes(name)
+    if (!isReadAsSent(head, isImage)) return fail(invalidValue(paramPath([name]), notPlain))
+    if (!head.isClear) return fail(unclearPart)
+    if (isImage) {
       if (image !== undefined) return fail(oneImageOnly)
-      if (bytes > inputImageBytesMax) return fail(imageTooLarge)
-      image = receivedImage(['image'], Buffer.concat(chunks))
+      if (content.length > inputImageBytesMax) return fail(imageTooLarge)
+      image = receivedImage(['image'], content)
       continue
     }
     if (!textNames.includes(name)) return fail(unknownParameter(paramPath([name])))
     if (fields.has(name)) return fail(invalidValue(name, 'it is given more than once'))
-    textBytes += bytes
+    textBytes += content.length
     if (textBytes > requestTextBytesMax) return fail(tooLarge(requestTextBytesMax))
-    const content = Buffer.concat(chunks)
     // PostgreSQL cannot store NUL.
     if (content.includes(0)) return fail(invalidValue(name, 'text must not contain NUL'))
-    if (!isUtf8(content) || !/^utf-?8$/i.test(charset)) {
-      return fail(invalidValue(name, 'text must be valid UTF-8'))
-    }
+    if (!isUtf8(content)) return fail(invalidValue(name, 'text must be valid UTF-8'))
     fields.set(name, content.toString('utf8'))
   }
-  if (isMalformed) return fail(malformed)
   const besidesBytes = body.value.length - (image?.content.length ?? 0)
   if (besidesBytes > requestBesidesImagesBytesMax)
     return fail(tooLarge(requestBesidesImagesBytesMax))
   return succeed({ fields: Object.fromEntries(fields), ...defined({ image }) })
 }
 
+/**
+ * Returns whether the bytes of a part are what the client meant. RFC 7578 section 4.7 forbids transfer encodings, but
+ * some clients name one that changes nothing. An image may name any charset, because bytes have none.
+ */
+function isReadAsSent({ charsets, transferEncodings }: PartHead, isImage: boolean): boolean {
+  return (
+    transferEncodings.every((encoding) => /^(?:7bit|8bit|binary)$/i.test(encoding)) &&
+    (isImage || charsets.every((charset) => /^utf-?8$/i.test(charset)))
+  )
+}
+
+const notPlain = 'the part must have no Content-Transfer-Encoding, and a text must be UTF-8'
 const malformed = unreadable(
-  'The form is malformed or ends too early. Each part must be form-data with a name, after a line with only the boundary.',
+  'The form is malformed or ends too early. Each part must begin with a line that has only the boundary.',
 )
+const unclearPart = unreadable('Each part of the form must be form-data with one name.')
 const tooLarge = (limitBytes: number): RequestFailure => ({
   tag: 'body_too_large',
   limitBytes,

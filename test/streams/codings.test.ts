@@ -76,14 +76,15 @@ describe('a packed body', () => {
   })
 
   it('is unpacked after the one before it, whatever became of that', async () => {
-    const bodies = [pack.br(text), Buffer.from('broken'), pack.br(text), pack.br(text)]
+    const large = Buffer.alloc(50 * mebibyte)
+    const bodies = [pack.br(large), Buffer.from('broken'), pack.br(text), pack.br(text)]
     const ends: number[] = []
     const reading = bodies.map(async (body, at) => {
-      const result = await unpacked(body, 'br')
+      const result = await unpacked(body, 'br', large.length)
       ends.push(at)
       return result
     })
-    expect(await Promise.all(reading)).toEqual([text, 'corrupt_coding', text, text])
+    expect(await Promise.all(reading)).toEqual([large, 'corrupt_coding', text, text])
     expect(ends).toEqual([0, 1, 2, 3])
   })
 })

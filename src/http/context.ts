@@ -11,7 +11,6 @@ import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { ByteBudget } from '../tasks/byteBudget.ts'
-import type { LoopTurns } from './intake/loopTurns.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 
@@ -109,7 +108,7 @@ export type ApiConfig = {
   /** Whether a GET of an image is answered with an address of the blob store, if the store has addresses. */
   readonly assetRedirect: boolean
   /**
-   * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.
+   * Limit for the bytes of all large bodies in memory at the same time. Default 256 MiB. See `byteBudget.ts`.
    */
   readonly largeBodiesBytesMax?: number
   /** Limits for the waiters of one account and of the process. See `waitPlaces.ts`. */
@@ -146,10 +145,8 @@ type ReportedRequest = { readonly requestId: string; readonly route: string }
 
 /** The dependencies, and the state that one API process keeps across requests. */
 export type ApiParts = ApiDeps & {
+  /** Memory for bodies until their requests are accepted. */
   readonly largeBodies: ByteBudget
-  /** Memory for the texts of large requests until they are accepted. */
-  readonly requestTexts: ByteBudget
-  readonly loopTurns: LoopTurns
   readonly syncWaits: SyncWaits
   readonly waitPlaces: WaitPlaces
 }

@@ -4,9 +4,7 @@ import type { FieldsSchema } from '../schema/extensionRequest.ts'
 import { parseFields, parseQuery } from '../schema/extensionRequest.ts'
 import { hasBody } from './server.ts'
 import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from './context.ts'
-import { roomFor } from '../tasks/byteBudget.ts'
 import { receiveJson } from './intake/receiveJson.ts'
-import { createStaging } from './intake/staging.ts'
 
 // What the routes beside the API contract have in common. They check every name that a client sends; the
 // routes of the contract ignore query parameters.
@@ -35,12 +33,8 @@ export async function receiveFields<Fields>(
   schema: FieldsSchema<Fields>,
 ): Promise<Result<Fields, HttpFailure>> {
   if (!hasBody(context.req)) return parseFields(schema, {})
-  const { accountId } = caller
-  const room = roomFor(parts.largeBodies, accountId)
-  const textRoom = roomFor(parts.requestTexts, accountId)
-  const { loopTurns: turns } = parts
-  const options = { ingressLimitBytes: fieldsBytesMax, accountId, room, textRoom, turns }
-  const staging = createStaging(parts.tasks, parts.blobs)
-  const received = await receiveJson(context, options, () => false, staging).finally(textRoom.end)
+  const room = parts.largeBodies.open(caller.accountId)
+  const options = { limitBytes: fieldsBytesMax, room }
+  const received = await receiveJson(context, options, () => false).finally(room.end)
   return received.ok ? parseFields(schema, received.value.document) : received
 }

@@ -150,9 +150,7 @@ async function handle(
   if (route.access === 'open') return route.handle(context)
   const caller = await authenticate(parts, context.req)
   if (!caller.ok) return caller.failure
-  const { accountId } = caller.value
-  context.state.accountId = accountId
-  parts.loopTurns.see(accountId)
+  context.state.accountId = caller.value.accountId
   return route.handle(context, caller.value)
 }
 

@@ -2,6 +2,7 @@ import * as zlib from 'node:zlib'
 import { assertNever } from '../domain/assertNever.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
+import { createByteCollector } from './byteCollector.ts'
 
 export type ContentCoding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
@@ -40,21 +41,18 @@ async function unpackNow(
   bytesMax: number,
   lenient: boolean,
 ): Promise<Result<Buffer, UnpackFailure>> {
-  // Large enough for most JSON in one chunk. Memory that nothing is written to costs nothing.
-  const chunkSize = Math.max(64 * 1024, Math.min(bytesMax + 1, 4 * body.length))
-  let unpacked = await drain(createDecoder(body, coding, chunkSize), body, bytesMax)
+  let unpacked = await drain(createDecoder(body, coding), body, bytesMax)
   if (lenient && coding === 'gzip' && !unpacked.isWhole && body[gzipFlagsAt] === 0) {
     // A decoder of gzip fails when it does not find more gzip after the end. One of bare deflate stops there.
     const decoder = zlib.createInflateRaw({ chunkSize })
     unpacked = await drain(decoder, body.subarray(gzipHeaderBytes), bytesMax)
   }
-  if (unpacked.bytes > bytesMax) return fail({ tag: 'too_large' })
+  if (unpacked.isTooLarge) return fail({ tag: 'too_large' })
   const rest = body.subarray(unpacked.bytesRead)
   const isPadding = coding === 'gzip' && rest.equals(Buffer.alloc(rest.length))
   const isWhole = unpacked.isWhole && (rest.length === 0 || isPadding)
   if (!lenient && !isWhole) return fail({ tag: 'corrupt_coding' })
-  const [only, ...others] = unpacked.chunks
-  return succeed(only !== undefined && others.length === 0 ? only : Buffer.concat(unpacked.chunks))
+  return succeed(unpacked.content)
 }
 
 /** A header of gzip has this length when its flags are 0 (RFC 1952, section 2.3). */
@@ -63,21 +61,20 @@ const gzipFlagsAt = 3
 
 /** Unpacks `body` as far as it goes, and stops beyond `bytesMax` bytes. */
 async function drain(decoder: Decoder, body: Buffer, bytesMax: number) {
-  const chunks: Buffer[] = []
-  let bytes = 0
+  const collected = createByteCollector(bytesMax)
+  let isTooLarge = false
   let isWhole = true
   const unpacked: AsyncIterable<Buffer> = decoder
   decoder.end(body)
   try {
     for await (const chunk of unpacked) {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes > bytesMax) break
+      isTooLarge = !collected.add(chunk)
+      if (isTooLarge) break
     }
   } catch {
     isWhole = false
   }
-  return { chunks, bytes, isWhole, bytesRead: decoder.bytesWritten }
+  return { content: collected.bytes(), isTooLarge, isWhole, bytesRead: decoder.bytesWritten }
 }
 
 type Decoder =
@@ -87,7 +84,10 @@ type Decoder =
   | zlib.BrotliDecompress
   | zlib.ZstdDecompress
 
-function createDecoder(body: Buffer, coding: ContentCoding, chunkSize: number): Decoder {
+/** Larger than the default of zlib (16 KiB), because each chunk costs a step of the event loop. */
+const chunkSize = 64 * 1024
+
+function createDecoder(body: Buffer, coding: ContentCoding): Decoder {
   switch (coding) {
     case 'gzip':
       return zlib.createGunzip({ chunkSize })

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { requestTextBytesMax } from '../../../src/domain/limits.ts'
 import { NothingWrittenError } from '../../../src/domain/ports/nothingWrittenError.ts'
 import { editBody, generateBody, inputImage } from '../../support/clients/requestBodies.ts'
@@ -38,6 +38,17 @@ it('a submit that replays a key gets the original body, another one a 409, and b
   expect(api.tasks.openUploads.size).toBe(0)
   const uploads = new Set([...api.blobs.content.keys()].map((key) => key.split('/')[0]))
   expect(uploads).toContain(api.tasks.accepted.at(-1)?.uploadId)
+})
+
+it('a submit records its upload before it stores an image, so that the sweep finds what a killed process leaves', async () => {
+  const put = vi.spyOn(api.blobs, 'put')
+  put.mockImplementation(async (key) => {
+    expect([...api.tasks.openUploads]).toEqual([key.split('/')[0]])
+    throw new Error('the process is killed here')
+  })
+  expect((await api.postJson(path, editBody())).status).toBe(500)
+  expect(put).toHaveBeenCalledOnce()
+  put.mockRestore()
 })
 
 const images = (...input_images: readonly object[]) => editBody({ input_images })

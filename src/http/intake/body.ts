@@ -1,0 +1,101 @@
+import type { RequestFailure } from '../../domain/failure.ts'
+import { invalidRequest } from '../../domain/failure.ts'
+import type { Result } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
+import { createByteCollector } from '../../streams/byteCollector.ts'
+import { parseContentEncoding, unpack } from '../../streams/codings.ts'
+import type { ByteRoom } from '../../tasks/byteBudget.ts'
+import type { ApiContext } from '../context.ts'
+
+/** The first bytes of a body, which take no room in the budget. */
+export const freeBodyBytes = 64 * 1024
+
+export type BodyOptions = {
+  /** The maximum size of the body, as it is sent and also unpacked. */
+  readonly limitBytes: number
+  /** The room of the body. The caller ends it once nothing that was read from the body is needed any more. */
+  readonly room: ByteRoom
+  /** A client that sends nothing for this long is refused. Default: a minute. */
+  readonly idleMs?: number
+}
+
+/**
+ * Reads the body of a request, and unpacks it. First checks what the headers say about it. A body beyond the limit is a
+ * 413, whatever it contains.
+ */
+export async function readBody(
+  context: ApiContext,
+  options: BodyOptions,
+): Promise<Result<Buffer, RequestFailure>> {
+  const { headers } = context.req
+  const codings = parseContentEncoding(headers['content-encoding'])
+  if (!codings.ok || codings.value.length > 1) return fail(unsupportedCoding)
+  const { limitBytes, room } = options
+  if (Number(headers['content-length'] ?? 0) > limitBytes) return fail(tooLarge(limitBytes))
+  const sent = await receive(context, options)
+  const [coding] = codings.value
+  if (!sent.ok || coding === undefined) return sent
+  const unpacked = await unpack(sent.value, coding, limitBytes)
+  if (!unpacked.ok) {
+    return fail(unpacked.failure.tag === 'too_large' ? tooLarge(limitBytes) : corruptCoding)
+  }
+  // Nobody knew the size of the unpacked body. Bodies that waited for room now would take memory without a limit.
+  return (await room.cover(unpacked.value.length, 0)) ? unpacked : fail(overloaded)
+}
+
+/** Reads the bytes of a body as they were sent. While the body waits for room, nothing more of it is read. */
+async function receive(
+  { req, res }: ApiContext,
+  { limitBytes, room, idleMs = 60_000 }: BodyOptions,
+): Promise<Result<Buffer, RequestFailure>> {
+  // A client that left during authentication sends no further events.
+  if (req.destroyed) return fail(interrupted)
+  const { promise, resolve } = Promise.withResolvers<Result<Buffer, RequestFailure>>()
+  const length = req.headers['content-length']
+  const collected = createByteCollector(limitBytes, length === undefined ? length : Number(length))
+
+  function onData(chunk: Buffer): void {
+    if (!collected.add(chunk)) return resolve(fail(tooLarge(limitBytes)))
+    const covered = room.cover(collected.length())
+    if (covered !== true) void waitForRoom(covered)
+  }
+
+  async function waitForRoom(covered: Promise<boolean>): Promise<void> {
+    req.pause()
+    if (await covered) req.resume()
+    else resolve(fail(overloaded))
+  }
+
+  req.on('data', onData)
+  req.once('end', () => resolve(succeed(collected.bytes())))
+  req.once('close', () => resolve(fail(interrupted)))
+  req.setTimeout(idleMs, () => resolve(fail(stalled)))
+  res.once('close', room.end)
+  try {
+    return await promise
+  } finally {
+    req.off('data', onData)
+    res.off('close', room.end)
+  }
+}
+
+/** Returns the failure for a body that cannot be read in the way that its headers say. */
+export function unreadable(message: string): RequestFailure {
+  return invalidRequest('read_request_body_failed', null, message)
+}
+
+function tooLarge(limitBytes: number): RequestFailure {
+  return { tag: 'body_too_large', limitBytes }
+}
+
+/** Failure for a body that found no room in the budget. */
+const overloaded: RequestFailure = { tag: 'overloaded', retryAfterSeconds: 5 }
+const unsupportedCoding = invalidRequest(
+  'unsupported_content_encoding',
+  'Content-Encoding',
+  'The Content-Encoding must be one of gzip, deflate, br, zstd and identity.',
+)
+const corruptCoding = unreadable('The request body does not match its Content-Encoding.')
+const stalled = unreadable('The request body did not arrive in time.')
+/** Nobody reads this answer, because the client has left. */
+const interrupted = unreadable('The request body broke off.')

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest'
+import { editBody, generateBody, inputImage } from '../../support/clients/requestBodies.ts'
+import { errorResponse } from '../../support/clients/responses.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
+import { paddedPng, redPixelPng } from '../../support/images.ts'
+
+const api = useTestApi({ ingressLimitBytes: 32 * 1024 * 1024 })
+
+const tasks = '/v1/images/tasks'
+const contents = '/v1beta/models/familya-3-pro-image:asyncGenerateContent'
+
+async function refusal(path: string, body: string | object) {
+  const response = await api.postJson(path, body)
+  expect(response.status).toBe(400)
+  const { code, param } = errorResponse.parse(await response.json()).error
+  return [code, param]
+}
+
+/** Returns the bytes of the first image of the newest task. */
+function storedImage(): Buffer | undefined {
+  const [input] = api.tasks.accepted.at(-1)?.request.inputs ?? []
+  return api.blobs.content.get(input?.blobKey ?? '')
+}
+
+describe('a field named __proto__', () => {
+  const field = '"__proto__":{"a":"x"}'
+  /** Puts the field behind the last one of an object that is written in JSON. */
+  const withField = (object: object) => JSON.stringify(object).replace(/}$/, `,${field}}`)
+  const generation = { model: 'familyb-image-2-vip', prompt: 'x' }
+  const content = { contents: [{ parts: [{ text: 'x' }] }] }
+  const inImage = JSON.stringify(editBody({ input_images: [0] })).replace(
+    '[0]',
+    `[${withField(inputImage())}]`,
+  )
+
+  it.each([
+    [tasks, withField(generateBody()), '__proto__'],
+    [tasks, inImage, 'input_images[0].__proto__'],
+    ['/v1/images/generations', withField(generation), '__proto__'],
+    [contents, withField(content), '__proto__'],
+    ['/v1/models/familya-3-pro-image:generateContent', withField(content), '__proto__'],
+    [
+      contents,
+      `{"contents":[{"parts":[{"text":"x",${field}}]}]}`,
+      'contents[0].parts[0].__proto__',
+    ],
+    ['/v1/webhooks', withField({ url: 'https://example.test/' }), '__proto__'],
+  ])('is refused by its name: %s %s [task-13]', async (path, body, param) => {
+    expect(await refusal(path, body)).toEqual(['unknown_parameter', param])
+  })
+})
+
+describe('a field that is given twice', () => {
+  const long = 'k'.repeat(100_000)
+  it.each([
+    ['with an escape in its name', '{"prompt":"x","pr\\u006fmpt":"y"}', 'prompt'],
+    ['__proto__', '{"__proto__":1,"__proto__":2}', '__proto__'],
+    ['in an image', '{"input_images":[{"data":"","data":""}]}', 'input_images[0].data'],
+    ['with a long name', `{"${long}":1,"${long}":2}`, `${long.slice(0, 200)}…`],
+  ])('is refused by its name: %s [task-14]', async (_what, body, param) => {
+    expect(await refusal(tasks, body)).toEqual(['invalid_json', param])
+  })
+})
+
+describe('an image in JSON', () => {
+  const png = paddedPng(2 * 1024 * 1024, 0xfb)
+  const base64 = png.toString('base64')
+  const sent = (data: string) =>
+    JSON.stringify(editBody({ prompt: 'schön', input_images: [inputImage()] })).replace(
+      redPixelPng.toString('base64'),
+      data,
+    )
+
+  it.each([
+    ['as it is', (data: string) => data],
+    ['with escaped slashes, as PHP writes them', (data: string) => data.replaceAll('/', '\\/')],
+    [
+      'with escaped plus signs, as .NET writes them',
+      (data: string) => data.replaceAll('+', '\\u002B'),
+    ],
+  ])(
+    'is stored byte for byte %s, behind letters of several bytes [image-4]',
+    async (_what, write) => {
+      const body = sent(write(base64))
+      expect((await api.postJson(tasks, body)).status).toBe(202)
+      expect(storedImage()?.equals(png)).toBe(true)
+      expect((await api.postJson(tasks, `\ufeff${body}`)).status).toBe(202)
+      expect(storedImage()?.equals(png)).toBe(true)
+    },
+  )
+
+  it.each([
+    ['URL-safe letters', base64.replaceAll('+', '-').replaceAll('/', '_')],
+    ['no padding', redPixelPng.toString('base64').replaceAll('=', '')],
+    ['a prefix', `data:image/png;base64,${base64}`],
+    ['a line break', `${base64.slice(0, 76)}\\n${base64.slice(76)}`],
+    ['a letter beyond Latin-1', `${base64.slice(0, -8)}Ā${base64.slice(-7)}`],
+  ])('is refused with %s [image-4]', async (_what, data) => {
+    expect(await refusal(tasks, sent(data))).toEqual(['invalid_image', 'input_images[0].data'])
+  })
+
+  it.each(['inlineData', 'inline_data'])(
+    'may be URL-safe on the routes of family A, and is named in the casing of the client: %s [content-3]',
+    async (name) => {
+      const body = (data: string) => ({
+        contents: [{ parts: [{ text: 'x' }, { [name]: { mimeType: 'image/png', data } }] }],
+      })
+      const urlSafe = png.toString('base64').replaceAll('+', '-').replaceAll('/', '_')
+      expect((await api.postJson(contents, body(urlSafe))).status).toBe(202)
+      expect(storedImage()?.equals(png)).toBe(true)
+      const param = `contents[0].parts[1].${name}.data`
+      expect(await refusal(contents, body('!'))).toEqual(['invalid_image', param])
+    },
+  )
+
+  it('is not decoded when there are more than sixteen [task-4]', async () => {
+    const input_images = Array.from({ length: 17 }, (_, i) => ({
+      mime_type: 'image/png',
+      data: i === 0 ? redPixelPng.toString('base64') : '!',
+    }))
+    expect(await refusal(tasks, editBody({ input_images }))).toEqual([
+      'invalid_value',
+      'input_images',
+    ])
+  })
+})
+
+it('text that is not UTF-8 is refused, and a text may contain U+FFFD [task-14]', async () => {
+  const body = (text: string) =>
+    Buffer.from(JSON.stringify(generateBody({ prompt: text })), 'latin1')
+  const headers = { 'Content-Type': 'application/json' }
+  const response = await api.send(tasks, {
+    method: 'POST',
+    headers,
+    body: new Uint8Array(body('sch\xf6n')),
+  })
+  expect(response.status).toBe(400)
+  expect(errorResponse.parse(await response.json()).error.code).toBe('invalid_json')
+  expect((await api.postJson(tasks, generateBody({ prompt: '\ufffd' }))).status).toBe(202)
+})

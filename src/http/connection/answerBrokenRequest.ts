@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ApiDeps } from '../context.ts'
-import type { ErrorReply } from '../errors.ts'
-import { errorBody } from '../errors.ts'
+import type { ApiDeps, HttpFailure } from '../context.ts'
+import { errorBody, errorReply } from '../errors.ts'
 import { newRequestId } from '../middleware.ts'
 
 /**
@@ -21,7 +20,7 @@ export function answerBrokenRequest(
 ): void {
   const timer = setTimeout(() => socket.destroy(), closeTimeoutMs)
   socket.once('close', () => clearTimeout(timer))
-  const answer = errorReplyOf(error.code)
+  const answer = errorReply(failureOf(error.code))
   const requestId = newRequestId(randomBytes)
   const body = JSON.stringify(errorBody(answer, 'full', requestId))
   socket.end(
@@ -40,18 +39,14 @@ export function answerBrokenRequest(
   )
 }
 
-/** Returns the answer for an error code of Node's parser or of Node's request timeout. */
-function errorReplyOf(code: string | undefined): ErrorReply {
+/** Returns the failure for an error code of Node's parser or of Node's request timeout. */
+function failureOf(code: string | undefined): HttpFailure {
   switch (code ?? '') {
     case 'HPE_HEADER_OVERFLOW':
-      return invalid(431, 'The request headers are too large.')
+      return { tag: 'headers_too_large' }
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return invalid(408, 'The request did not arrive in time.')
+      return { tag: 'request_timeout' }
     default:
-      return invalid(400, 'The request is not valid HTTP.')
+      return { tag: 'not_http' }
   }
-}
-
-function invalid(status: number, message: string): ErrorReply {
-  return { status, type: 'invalid_request_error', code: 'invalid_request', param: null, message }
 }

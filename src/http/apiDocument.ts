@@ -8,10 +8,10 @@ import type {
 import { createDocument } from 'zod-openapi'
 import { z } from 'zod'
 import type { HeaderUse } from './answerHeaders.ts'
-import { headerOf } from './answerHeaders.ts'
+import { answerHeaders } from './answerHeaders.ts'
 import { defined } from '../domain/defined.ts'
 import type { ErrorName } from './errorExamples.ts'
-import { errorExamples } from './errorExamples.ts'
+import { exampleOf } from './errorExamples.ts'
 import { errorBody, errorReply } from './errors.ts'
 import type { Answer, Content, Route } from './route.ts'
 import { tags } from './route.ts'
@@ -143,7 +143,7 @@ function errorResponse(
   names: readonly ErrorName[],
   { envelope, errorHeaders = [] }: Pick<Route, 'envelope' | 'errorHeaders'>,
 ): ZodOpenApiResponseObject {
-  const replies = names.map((name) => errorReply(errorExamples[name], 'GET /v1/nowhere'))
+  const replies = names.map((name) => errorReply(exampleOf(name), 'GET /v1/nowhere'))
   const status = replies[0]?.status ?? 0
   const codes = [...new Set(replies.map(({ code }) => code))]
   const examples = replies.map((reply, i) => [
@@ -164,7 +164,7 @@ function errorResponse(
 }
 
 function statusOf(name: ErrorName): number {
-  return errorReply(errorExamples[name]).status
+  return errorReply(exampleOf(name)).status
 }
 
 /** The headers of every answer. */
@@ -173,29 +173,34 @@ const commonHeaders: readonly HeaderUse[] = ['x-request-id', 'Cache-Control']
 function headerReferences(uses: readonly HeaderUse[] = []): Record<string, { $ref: string }> {
   return Object.fromEntries(
     [...commonHeaders, ...uses].map((use) => [
-      headerOf(use).name,
-      { $ref: `#/components/headers/${componentName(use)}` },
+      use.replace('?', ''),
+      { $ref: `#/components/headers/${use.replace('?', '.optional')}` },
     ]),
   )
 }
 
-/** Returns every header that an answer has, once as required and once as optional where both occur. */
+/** Returns each header that an answer has, once as required and once as optional where both occur. */
 function headerComponents(routes: readonly Route[]) {
   const ofRoutes = routes.flatMap(({ answers, errorHeaders = [] }) => [
     ...Object.values(answers).flatMap(({ headers = [] }) => headers),
     ...errorHeaders,
   ])
-  const uses = new Set([...commonHeaders, ...ofRoutes, ...Object.values(statusHeaders).flat()])
-  return Object.fromEntries(
-    [...uses].map((use) => {
-      const { name: _name, ...header } = headerOf(use)
-      return [componentName(use), header]
-    }),
-  )
-}
-
-function componentName(use: HeaderUse): string {
-  return use.replace('?', '.optional')
+  const used = new Set<string>([
+    ...commonHeaders,
+    ...ofRoutes,
+    ...Object.values(statusHeaders).flat(),
+  ])
+  const components = Object.entries(answerHeaders).flatMap(([name, [about, pattern]]) => {
+    const header = {
+      description: about,
+      schema: { type: 'string', ...defined({ pattern }) },
+    } as const
+    return [
+      ...(used.has(name) ? [[name, { ...header, required: true }]] : []),
+      ...(used.has(`${name}?`) ? [[`${name}.optional`, header]] : []),
+    ]
+  })
+  return Object.fromEntries(components)
 }
 
 /** Describes what the receiver of a webhook gets, and how it answers. */

@@ -1,4 +1,6 @@
 import type { HttpFailure } from './context.ts'
+import type { FixedError } from './errors.ts'
+import { isFixedError } from './errors.ts'
 import type { FailureCause, TaskFailureCode } from '../domain/failure.ts'
 import { invalidRequest } from '../domain/failure.ts'
 import { familyBModels } from '../domain/models/models.ts'
@@ -11,10 +13,10 @@ import {
 } from '../schema/requestFailures.ts'
 
 /**
- * An example of each error, by the name with which routes list their errors. The OpenAPI document shows the answer
- * that a client would get, so a status, a code or a text can differ from the answers nowhere.
+ * An example of each error that does not say the same to every client. The OpenAPI document shows the answer that such
+ * a failure gets, so no status, code or text can differ from the answers.
  */
-export const errorExamples = {
+const examples = {
   invalid_request: { tag: 'not_http' },
   malformed_task_id: invalidRequest('invalid_request', 'task_id', 'The task id is malformed.'),
   invalid_json: invalidRequest('invalid_json', null, 'The request body is not valid JSON.'),
@@ -51,31 +53,24 @@ export const errorExamples = {
   },
   access_denied: { tag: 'access_denied', message: 'The account may not use this model.' },
   not_found: { tag: 'not_found' },
-  task_not_found: { tag: 'task_not_found' },
-  asset_not_found: { tag: 'asset_not_found' },
   unknown_model: { tag: 'unknown_model' },
   result_expired: { tag: 'result_expired' },
-  webhook_not_found: { tag: 'webhook_not_found' },
-  delivery_not_found: { tag: 'delivery_not_found' },
-  request_timeout: { tag: 'request_timeout' },
-  webhook_disabled: { tag: 'webhook_disabled' },
-  too_many_webhooks: { tag: 'too_many_webhooks' },
-  task_not_finished: { tag: 'task_not_finished' },
   task_not_cancellable: { tag: 'task_not_cancellable', reason: 'call_under_way' },
-  task_failed: { tag: 'task_failed' },
-  idempotency_key_reused: { tag: 'idempotency_key_reused' },
   body_too_large: { tag: 'body_too_large', limitBytes: 128 * 1024 * 1024 },
   range_not_satisfiable: { tag: 'range_not_satisfiable', bytes: 81_920 },
   rate_limit_exceeded: ended('rate_limit_exceeded', 'refused'),
-  headers_too_large: { tag: 'headers_too_large' },
-  internal_error: { tag: 'internal_error' },
   do_request_failed: ended('upstream_error', 'unknown'),
   generation_timeout: { tag: 'sync_deadline' },
   cancelled: ended('cancelled', 'cancelled'),
-  not_ready: { tag: 'not_ready' },
 } as const satisfies Readonly<Record<string, HttpFailure>>
 
-export type ErrorName = keyof typeof errorExamples
+/** The names with which routes list their errors. */
+export type ErrorName = keyof typeof examples | FixedError
+
+/** Returns a failure with the error. */
+export function exampleOf(name: ErrorName): HttpFailure {
+  return isFixedError(name) ? { tag: name } : examples[name]
+}
 
 function ended(code: TaskFailureCode, cause: FailureCause, family: 'A' | 'B' = 'B') {
   return { tag: 'task_ended', failure: { code, cause, workPossible: false }, family } as const

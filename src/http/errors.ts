@@ -46,19 +46,60 @@ export function errorBody(
     : { error: { message, type, param, code } }
 }
 
+/**
+ * The errors that say the same to every client: status and text, and the code where it is not the name. A 409 says
+ * that another request cannot help (`reply`).
+ */
+const fixedErrors = {
+  not_http: [400, 'The request is not valid HTTP.', 'invalid_request'],
+  task_not_found: [404, 'There is no such task.'],
+  webhook_not_found: [404, 'There is no such webhook.'],
+  delivery_not_found: [404, 'The webhook has no such delivery.'],
+  asset_not_found: [404, 'The asset does not exist or has expired.', 'not_found'],
+  request_timeout: [408, 'The request did not arrive in time.', 'invalid_request'],
+  task_not_finished: [409, 'The task is not finished yet.'],
+  task_failed: [409, 'The task failed and has no result.'],
+  idempotency_key_reused: [409, 'The Idempotency-Key already belongs to a different request.'],
+  webhook_disabled: [409, 'The webhook is disabled. Enable it first.'],
+  too_many_webhooks: [409, `An account can have ${webhooksMax} webhooks. Delete one first.`],
+  too_many_tests: [
+    429,
+    'Too many test events of this webhook are pending. Try again later.',
+    'rate_limit_exceeded',
+  ],
+  headers_too_large: [431, 'The request headers are too large.', 'invalid_request'],
+  internal_error: [500, 'The request could not be completed.'],
+  not_ready: [503, 'Not ready.'],
+} as const satisfies {
+  readonly [Tag in HttpFailure['tag']]?: readonly [status: number, text: string, code?: string]
+}
+
+/** The name of an error that says the same to every client. It is the tag of its failure. */
+export type FixedError = keyof typeof fixedErrors
+
+export function isFixedError(name: string): name is FixedError {
+  return Object.hasOwn(fixedErrors, name)
+}
+
+function isFixed(failure: HttpFailure): failure is Extract<HttpFailure, { tag: FixedError }> {
+  return isFixedError(failure.tag)
+}
+
 /** Returns the answer to a failure. `request` is the method and path, which only an unknown path or method needs. */
 export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
+  if (isFixed(failure)) {
+    const [status, text, code = failure.tag] = fixedErrors[failure.tag]
+    return reply(status, code, text)
+  }
   switch (failure.tag) {
     case 'invalid_request':
       return reply(400, failure.code, failure.message, { param: failure.param })
-    case 'not_http':
-      return reply(400, 'invalid_request', 'The request is not valid HTTP.')
-    case 'unauthenticated':
+    case 'unauthenticated': {
+      const challenge = `Bearer realm="darkroom"${failure.tokenSent ? ', error="invalid_token"' : ''}`
       return reply(401, 'invalid_api_key', 'The API key is missing or invalid.', {
-        headers: {
-          'WWW-Authenticate': `Bearer realm="darkroom"${failure.tokenSent ? ', error="invalid_token"' : ''}`,
-        },
+        headers: { 'WWW-Authenticate': challenge },
       })
+    }
     case 'access_denied':
       return reply(403, 'access_denied', failure.message)
     case 'insufficient_quota': {
@@ -73,14 +114,6 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
     }
     case 'not_found':
       return reply(404, 'not_found', `Invalid URL (${request})${insteadOf(request)}`)
-    case 'task_not_found':
-      return reply(404, 'task_not_found', 'There is no such task.')
-    case 'webhook_not_found':
-      return reply(404, 'webhook_not_found', 'There is no such webhook.')
-    case 'delivery_not_found':
-      return reply(404, 'delivery_not_found', 'The webhook has no such delivery.')
-    case 'asset_not_found':
-      return reply(404, 'not_found', 'The asset does not exist or has expired.')
     case 'unknown_model':
       return reply(404, 'model_not_found', 'There is no such model.', { param: 'model' })
     case 'result_expired': {
@@ -88,69 +121,43 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
         'The image of this Idempotency-Key has expired. A new request needs a new key.'
       return reply(404, 'result_expired', message, { headers: doNotRetry })
     }
-    case 'method_not_allowed':
-      return reply(405, 'method_not_allowed', `Method not allowed (${request})`, {
-        headers: { Allow: failure.allow.join(', ') },
-      })
-    case 'request_timeout':
-      return reply(408, 'invalid_request', 'The request did not arrive in time.')
-    case 'task_not_finished':
-      return conflict('task_not_finished', 'The task is not finished yet.')
-    case 'task_failed':
-      return conflict('task_failed', 'The task failed and has no result.')
+    case 'method_not_allowed': {
+      const headers = { Allow: failure.allow.join(', ') }
+      return reply(405, 'method_not_allowed', `Method not allowed (${request})`, { headers })
+    }
     case 'task_not_cancellable':
-      return conflict('task_not_cancellable', notCancellableMessages[failure.reason])
-    case 'idempotency_key_reused': {
-      const message = 'The Idempotency-Key already belongs to a different request.'
-      return conflict('idempotency_key_reused', message)
-    }
-    case 'webhook_disabled':
-      return conflict('webhook_disabled', 'The webhook is disabled. Enable it first.')
-    case 'too_many_webhooks': {
-      const message = `An account can have ${webhooksMax} webhooks. Delete one first.`
-      return conflict('too_many_webhooks', message)
-    }
+      return reply(409, 'task_not_cancellable', notCancellableMessages[failure.reason])
     case 'body_too_large': {
       const what =
         failure.texts === true ? 'texts of the request body exceed' : 'request body exceeds'
       const message = `${what} ${sizeText(failure.limitBytes)}: request body too large`
       return reply(413, 'read_request_body_failed', message)
     }
-    case 'range_not_satisfiable':
-      return reply(416, 'range_not_satisfiable', 'The range is outside the asset.', {
-        headers: { 'Content-Range': `bytes */${failure.bytes}` },
-      })
-    case 'overloaded': {
-      const message = 'Too many large requests are in progress. Try again later.'
-      return rateLimited(message, failure.retryAfterSeconds)
+    case 'range_not_satisfiable': {
+      const headers = { 'Content-Range': `bytes */${failure.bytes}` }
+      return reply(416, 'range_not_satisfiable', 'The range is outside the asset.', { headers })
     }
-    case 'too_many_downloads': {
-      const message = 'Too many images are being downloaded. Try again later.'
-      return rateLimited(message, failure.retryAfterSeconds)
-    }
-    case 'too_many_waiters': {
-      const message =
-        'Too many requests wait for tasks. Try again later, or read the task without waiting.'
-      return rateLimited(message, failure.retryAfterSeconds)
-    }
-    case 'too_many_tests':
-      return rateLimited('Too many test events of this webhook are pending. Try again later.')
-    case 'headers_too_large':
-      return reply(431, 'invalid_request', 'The request headers are too large.')
+    case 'overloaded':
+    case 'too_many_downloads':
+    case 'too_many_waiters':
+      return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)
     case 'task_ended':
       return taskFailureReply(failure)
     case 'sync_deadline': {
       const message = 'The image is not finished yet. The task continues.'
       return reply(500, 'generation_timeout', message, { headers: doNotRetry })
     }
-    case 'internal_error':
-      return reply(500, 'internal_error', 'The request could not be completed.')
-    case 'not_ready':
-      return reply(503, 'not_ready', 'Not ready.')
     default:
       return assertNever(failure)
   }
 }
+
+const overloadMessages = {
+  overloaded: 'Too many large requests are in progress. Try again later.',
+  too_many_downloads: 'Too many images are being downloaded. Try again later.',
+  too_many_waiters:
+    'Too many requests wait for tasks. Try again later, or read the task without waiting.',
+} as const
 
 /** A header that tells the official OpenAI clients not to send the request again. */
 const doNotRetry = { 'x-should-retry': 'false' }
@@ -188,28 +195,25 @@ function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): E
   return reply(500, publicCode, message, isFinal ? { headers: doNotRetry } : {})
 }
 
-function conflict(code: string, message: string): ErrorReply {
-  return reply(409, code, message, { headers: doNotRetry })
-}
-
 function rateLimited(message: string, retryAfterSeconds?: number): ErrorReply {
   const headers =
     retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) }
   return reply(429, 'rate_limit_exceeded', message, { headers })
 }
 
-/** Makes an answer. Its type follows from the status. */
+/** Makes an answer. Its type follows from the status. No client needs to repeat a request that got a 409. */
 function reply(
   status: number,
   code: string,
   message: string,
   more: Pick<Partial<ErrorReply>, 'param' | 'headers'> = {},
 ): ErrorReply {
-  if (status === 429)
-    return { status, type: 'rate_limit_error', code, param: null, message, ...more }
+  const headers = status === 409 ? doNotRetry : {}
+  const common = { status, code, message, headers }
+  if (status === 429) return { ...common, type: 'rate_limit_error', param: null, ...more }
   return status === 403 || status === 413 || status >= 500
-    ? { status, type: 'new_api_error', code, param: '', message, ...more }
-    : { status, type: 'invalid_request_error', code, param: null, message, ...more }
+    ? { ...common, type: 'new_api_error', param: '', ...more }
+    : { ...common, type: 'invalid_request_error', param: null, ...more }
 }
 
 const pathLengthMax = 200

@@ -61,6 +61,16 @@ export function json(schema: z.ZodType): Content {
   return { 'application/json': schema }
 }
 
+/** Returns the same route of a task under `/v1/task/…`, which some clients of the API contract call. */
+export function underOtherPath(route: Route): Route {
+  return {
+    ...route,
+    path: `/v1/task/${route.path.slice('/v1/tasks/'.length)}`,
+    id: `${route.id}ByOtherPath`,
+    summary: `${route.summary} (other path)`,
+  }
+}
+
 /** The groups of routes, in the order in which readers see them. */
 export const tags = {
   Tasks: 'Submit a task, and read its record until it ends.',

@@ -13,18 +13,17 @@ const extensions = routes.filter(
     envelope === 'full' &&
     tag !== 'Content generation',
 )
-const requests = extensions.map(({ method, path }) => [
+const requests = extensions.map(({ method, path }): readonly [string, string] => [
   method,
   path.replace('{model}', 'familya-3-pro-image').replaceAll(/\{(\w+)\}/g, 'no_$1'),
 ])
-const reads = requests.filter(
-  ([method, path]) => method === 'GET' && path?.includes('no_') === false,
-)
+const reads = requests.filter(([method, path]) => method === 'GET' && !path.includes('no_'))
 const changes = requests.filter(([method]) => method !== 'GET')
 
-async function expectRefusal(answer: Response, code: string, param: string | null): Promise<void> {
-  expect(answer.status).toBe(400)
-  expect(errorResponse.parse(await answer.json()).error).toMatchObject({ code, param })
+/** Returns status, code and field of an error. */
+async function refusalOf(answer: Response): Promise<readonly unknown[]> {
+  const { code, param } = errorResponse.parse(await answer.json()).error
+  return [answer.status, code, param]
 }
 
 it('there are extensions that read and some that change', () => {
@@ -34,7 +33,7 @@ it('there are extensions that read and some that change', () => {
 
 describe.each(reads)('%s %s', (_method, path) => {
   it('answers JSON that nobody may store, and HEAD like GET without a body [ext-2]', async () => {
-    const [got, head] = [await api.send(`${path}?`), await api.send(`${path}`, { method: 'HEAD' })]
+    const [got, head] = [await api.send(`${path}?`), await api.send(path, { method: 'HEAD' })]
     for (const { status, headers } of [got, head]) {
       expect(status).toBe(200)
       expect(headers.get('content-type')).toBe('application/json')
@@ -48,7 +47,7 @@ describe.each(reads)('%s %s', (_method, path) => {
 describe.each(requests)('%s %s', (method, path) => {
   it('needs a valid key, and says so in the envelope with four fields [ext-1]', async () => {
     for (const Authorization of ['', 'Bearer sk-unknown', 'Basic c2stYTo=']) {
-      const response = await api.send(`${path}`, { method, headers: { Authorization } })
+      const response = await api.send(path, { method, headers: { Authorization } })
       expect(response.status).toBe(401)
       expect(response.headers.get('cache-control')).toBe('no-store')
       expect(errorResponse.parse(await response.json()).error.code).toBe('invalid_api_key')
@@ -65,7 +64,7 @@ describe.each(requests)('%s %s', (method, path) => {
     ]
     for (const [query, name = ''] of queries) {
       const answer = await api.send(`${path}?${query}`, { method })
-      await expectRefusal(answer, 'unknown_parameter', name)
+      expect(await refusalOf(answer)).toEqual([400, 'unknown_parameter', name])
     }
   })
 })
@@ -80,15 +79,17 @@ describe.each(changes)('%s %s', (method, path) => {
     ['no JSON', '{', 'invalid_json', null],
   ])('refuses %s [ext-5]', async (_what, body, code, param) => {
     const headers = { 'Content-Type': 'application/json' }
-    await expectRefusal(await api.send(`${path}`, { method, body, headers }), code, param)
+    const answer = await api.send(path, { method, body, headers })
+    expect(await refusalOf(answer)).toEqual([400, code, param])
   })
 
   it('refuses a form', async () => {
-    const answer = await api.send(`${path}`, { method, body: new URLSearchParams('a=1') })
-    await expectRefusal(answer, 'unsupported_content_type', 'Content-Type')
+    const answer = await api.send(path, { method, body: new URLSearchParams('a=1') })
+    expect(await refusalOf(answer)).toEqual([400, 'unsupported_content_type', 'Content-Type'])
   })
 })
 
 it('a parameter that is given twice is refused, because nobody can say which value counts', async () => {
-  await expectRefusal(await api.send('/v1/tasks?limit=1&limit=1'), 'invalid_value', 'limit')
+  const answer = await api.send('/v1/tasks?limit=1&limit=1')
+  expect(await refusalOf(answer)).toEqual([400, 'invalid_value', 'limit'])
 })

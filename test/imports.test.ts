@@ -31,7 +31,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/schema',
     'src/streams',
     'src/tasks',
-    '@fastify/busboy',
     '@koa/cors',
     '@koa/router',
     'koa',

@@ -1,47 +1,76 @@
-import { link, mkdir, open, rm, stat } from 'node:fs/promises'
-import { dirname, join, relative, sep } from 'node:path'
-import type { BlobStore } from '../domain/ports/blobStore.ts'
+import { link, mkdir, open, rm, stat, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { RandomBytes } from '../domain/ids.ts'
+import { randomText } from '../domain/ids.ts'
+import type { BlobStore, ByteRange, FoundBlob } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
-import { createSharedFlush } from './sharedFlush.ts'
-import { createStagedBlobStore } from './stagedBlobStore.ts'
-import type { TempFilesDeps } from './tempFiles.ts'
-import { isErrnoCode } from './tempFiles.ts'
+import type { BlobBackend } from './blobStore.ts'
+import { createBlobStore } from './blobStore.ts'
 
-type FileBlobStoreDeps = Omit<TempFilesDeps, 'tempDirectory'> & {
-  /**
-   * An absolute path. Created when it does not exist. Names in it that begin with a dot belong to the store.
-   */
+type FileBlobStoreDeps = {
+  /** An absolute path. Created when it does not exist. Names that begin with a dot belong to the store. */
   readonly directory: string
+  readonly randomBytes: RandomBytes
 }
 
 /**
- * Creates a store that keeps blobs as files in one directory. Several processes may share the directory. A
- * blob is written in three steps: to a temporary file that is flushed, then a link from the blob's name to
- * that file, then a flush of the directory. So after a crash or a power cut, no blob is incomplete, and no
- * blob is lost whose write was reported as done. With `flushLater` the third step is left out (see `PutOptions`).
+ * Creates a store that keeps blobs as files in one directory, with a directory in it for each prefix. Several
+ * processes may share the directory.
  */
 export async function createFileBlobStore(deps: FileBlobStoreDeps): Promise<BlobStore> {
-  const { directory, randomBytes, nowMs } = deps
-  // Inside the same directory, because a hard link cannot point to another file system.
-  const tempDirectory = join(directory, '.temp')
-  // The directories of all blobs are names in this one, so that one flush of it serves many blobs.
-  const flushRoot = createSharedFlush(() => syncDirectory(directory))
-  return await createStagedBlobStore(
-    {
-      publish: async (name, file, { flushLater }) => {
-        const path = join(directory, name)
-        await publish(file.path, path)
-        if (!flushLater) await Promise.all([flushRoot(), syncBelow(directory, dirname(path))])
-      },
-      read: async (name, range) => await read(join(directory, name), range),
-      deletePrefix: async (prefix) => {
-        const found = await remove(join(directory, prefix))
-        await flushRoot()
-        return found
-      },
+  await mkdir(deps.directory, { recursive: true, mode: 0o700 })
+  return createBlobStore(fileBackend(deps), deps.randomBytes)
+}
+
+function fileBackend({ directory, randomBytes }: FileBlobStoreDeps): BlobBackend {
+  return {
+    put: async (name, bytes, { flushLater }) => {
+      const path = join(directory, name)
+      const folder = dirname(path)
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await writeNew(path, bytes, join(folder, `.${randomText(randomBytes, 32)}`))
+      // A new name survives a power cut only when its directory is flushed. The name of the folder may be new too.
+      if (flushLater !== true) await Promise.all([flush(folder), flush(directory)])
     },
-    { tempDirectory, randomBytes, nowMs },
-  )
+    read: async (name, range) => await read(join(directory, name), range),
+    deletePrefix: async (prefix) => {
+      const found = await remove(join(directory, prefix))
+      await flush(directory)
+      return found
+    },
+  }
+}
+
+/**
+ * Writes a file so that it is complete as soon as it has its name: under a temporary name that is flushed and then
+ * linked. `link` fails when the name exists, where `rename` would replace the file. A crash leaves the temporary name
+ * in the folder of the prefix, which is deleted as a whole.
+ */
+async function writeNew(path: string, bytes: Uint8Array, tempPath: string): Promise<void> {
+  const file = await open(tempPath, 'wx', 0o600)
+  try {
+    try {
+      await file.writeFile(bytes)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await link(tempPath, path)
+  } catch (error) {
+    if (isErrnoCode(error, 'EEXIST')) throw new BlobExistsError('The blob exists already')
+    throw error
+  } finally {
+    await unlink(tempPath)
+  }
+}
+
+async function flush(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
 }
 
 /** Returns false when there was nothing under the path. */
@@ -55,52 +84,7 @@ async function remove(path: string): Promise<boolean> {
   }
 }
 
-async function publish(tempPath: string, path: string): Promise<void> {
-  try {
-    await linkInDirectory(tempPath, path).catch(async (error: unknown) => {
-      // Another process removed this directory with `deletePrefix` a moment ago. Try once more.
-      if (!isErrnoCode(error, 'ENOENT')) throw error
-      await linkInDirectory(tempPath, path)
-    })
-  } catch (error) {
-    if (isErrnoCode(error, 'EEXIST')) throw new BlobExistsError('The blob exists already')
-    throw error
-  }
-}
-
-/**
- * Gives the file its name. Uses `link`, because `link` fails when the name exists. `rename` would replace the
- * file that has the name.
- */
-async function linkInDirectory(tempPath: string, path: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  await link(tempPath, path)
-}
-
-/**
- * Flushes every directory from `directory` up to the one below `root`. Each of them may be new, and a new name survives
- * a power cut only when its directory is flushed.
- */
-async function syncBelow(root: string, directory: string): Promise<void> {
-  const segments = relative(root, directory).split(sep).filter(Boolean)
-  const paths = segments.map((_, depth) => join(root, ...segments.slice(0, depth + 1)))
-  await Promise.all(paths.map(syncDirectory))
-}
-
-/** Flushes a directory to the disk. Without this, a power cut may lose names that were just added to it. */
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-async function read(
-  path: string,
-  range?: { readonly first: number; readonly last: number },
-): ReturnType<BlobStore['read']> {
+async function read(path: string, range?: ByteRange): Promise<FoundBlob | undefined> {
   const size = await fileSize(path)
   if (size === undefined) return undefined
   const first = range?.first ?? 0
@@ -139,4 +123,13 @@ async function fileSize(path: string): Promise<number | undefined> {
     if (isErrnoCode(error, 'ENOENT', 'ENOTDIR')) return undefined
     throw error
   }
+}
+
+function isErrnoCode(error: unknown, ...codes: readonly string[]): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    codes.includes(error.code)
+  )
 }

@@ -1,40 +1,124 @@
-import { S3Client } from '@aws-sdk/client-s3'
-import type { BlobStore } from '../domain/ports/blobStore.ts'
-import { deleteObjects, putObject, readObject } from './s3Objects.ts'
-import { createStagedBlobStore } from './stagedBlobStore.ts'
-import type { TempFilesDeps } from './tempFiles.ts'
+import {
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  paginateListObjectsV2,
+  PutObjectCommand,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
+import { Readable } from 'node:stream'
+import { defined } from '../domain/defined.ts'
+import type { RandomBytes } from '../domain/ids.ts'
+import { randomText } from '../domain/ids.ts'
+import type { BlobStore, ByteRange, FoundBlob } from '../domain/ports/blobStore.ts'
+import { BlobExistsError } from '../domain/ports/blobStore.ts'
+import type { BlobBackend } from './blobStore.ts'
+import { createBlobStore } from './blobStore.ts'
 
-type S3BlobStoreDeps = TempFilesDeps & {
+type S3BlobStoreDeps = {
   readonly client: S3Client
   readonly bucket: string
   /** The start of every object name. Either empty, or ends in `/`. */
   readonly namePrefix: string
+  readonly randomBytes: RandomBytes
+}
+
+type ObjectName = { readonly Bucket: string; readonly Key: string }
+
+/**
+ * Creates a store that keeps blobs as objects of one bucket. A single PUT stores an object either completely or not at
+ * all.
+ */
+export function createS3BlobStore(deps: S3BlobStoreDeps): BlobStore {
+  return createBlobStore(s3Backend(deps), deps.randomBytes)
+}
+
+function s3Backend({ client, bucket, namePrefix, randomBytes }: S3BlobStoreDeps): BlobBackend {
+  const objectOf = (name: string): ObjectName => ({ Bucket: bucket, Key: namePrefix + name })
+  return {
+    put: async (name, bytes) =>
+      await putObject(client, objectOf(name), bytes, randomText(randomBytes, 32)),
+    read: async (name, range) => await readObject(client, objectOf(name), range),
+    deletePrefix: async (prefix) => await deleteObjects(client, bucket, `${namePrefix}${prefix}/`),
+  }
 }
 
 /**
- * Creates a store that keeps blobs as objects of one bucket. A single PUT stores an object either completely
- * or not at all. It needs the size and the digest of the content in advance.
+ * Uploads the bytes unless the key exists. With `If-None-Match: *` the object store itself decides between two
+ * writers: it answers 412 when the key exists. The SDK sends a request again after a lost answer, so the object may be
+ * our own: its metadata then has the random mark of this upload.
  */
-export async function createS3BlobStore(deps: S3BlobStoreDeps): Promise<BlobStore> {
-  const { client, bucket, namePrefix } = deps
-  const objectOf = (name: string) => ({ bucket, key: namePrefix + name })
-  return await createStagedBlobStore(
-    {
-      publish: async (name, file, { signal }) =>
-        await putObject(client, objectOf(name), file, signal),
-      read: async (name, range) => await readObject(client, objectOf(name), range),
-      deletePrefix: async (prefix) =>
-        await deleteObjects(client, bucket, `${namePrefix}${prefix}/`),
-    },
-    deps,
-  )
+async function putObject(
+  client: S3Client,
+  name: ObjectName,
+  bytes: Uint8Array,
+  mark: string,
+): Promise<void> {
+  try {
+    await client.send(
+      new PutObjectCommand({ ...name, Body: bytes, IfNoneMatch: '*', Metadata: { upload: mark } }),
+    )
+  } catch (error) {
+    if (statusOf(error) !== 412) throw error
+    const found = await client.send(new HeadObjectCommand(name))
+    if (found.Metadata?.['upload'] !== mark) throw new BlobExistsError('The blob exists already')
+  }
 }
 
 /**
- * How long S3 may send nothing while a request waits for an answer or for a byte of its body. After that the
- * request is sent again.
+ * Asks for the object. Its body arrives while `content` is read. A body that breaks off fails, because Node compares
+ * it with the length that the answer gave. A body that nobody reads holds its connection for `idleMsMax`.
  */
-const idleMsMax = 10_000
+async function readObject(
+  client: S3Client,
+  name: ObjectName,
+  range?: ByteRange,
+): Promise<FoundBlob | undefined> {
+  try {
+    const wanted = range === undefined ? undefined : `bytes=${range.first}-${range.last}`
+    const answer = await client.send(
+      new GetObjectCommand({ ...name, ...defined({ Range: wanted }) }),
+    )
+    const { Body: content, ContentLength: bytes } = answer
+    if (bytes === undefined || !(content instanceof Readable)) {
+      throw new Error('The blob store gave no length')
+    }
+    return { bytes, content }
+  } catch (error) {
+    if (statusOf(error) === 404) return undefined
+    throw error
+  }
+}
+
+/** Removes every object whose key begins with `prefix`. Returns whether there was any object. */
+async function deleteObjects(client: S3Client, bucket: string, prefix: string): Promise<boolean> {
+  let found = false
+  for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix })) {
+    const objects = (page.Contents ?? []).flatMap(({ Key }) => (Key === undefined ? [] : [{ Key }]))
+    if (objects.length === 0) continue
+    found = true
+    const answer = await client.send(
+      new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: objects, Quiet: true } }),
+    )
+    const refused = answer.Errors?.[0]
+    if (refused !== undefined) {
+      throw new Error(`The blob store refused a deletion: ${refused.Code ?? 'no code'}`)
+    }
+  }
+  return found
+}
+
+/** Returns the HTTP status of an error, or `undefined` when it has none, because no answer arrived for example. */
+function statusOf(error: unknown): number | undefined {
+  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+}
+
+/**
+ * How long a connection to S3 may carry nothing. As long as a client may leave its answer unread (`server.ts`), because
+ * a client that reads slowly pauses the connection that its image comes from.
+ */
+const idleMsMax = 60_000
 /**
  * Limit for the time from the start of a request to the headers of its answer. Almost twice the time that 64 MiB
  * take at 2 MiB/s.
@@ -44,14 +128,14 @@ const connectMsMax = 3_000
 
 /**
  * Creates an S3 client with timeouts, because the SDK has none by default. The SDK reads region, endpoint and
- * credentials from its own environment variables. `maxAttempts` applies only to requests that have no stream
- * as their body. `putObject` repeats an upload itself, because it can open the file again.
+ * credentials from its own environment variables. It sends a request up to four times. The number of connections has no
+ * limit: each download holds one, and slow readers must not keep an answer from being stored.
  */
 export function createS3Client(options: { readonly pathStyle: boolean }): S3Client {
-  const agent = { keepAlive: true, maxSockets: 64 }
+  const agent = { keepAlive: true, maxSockets: Infinity }
   return new S3Client({
     forcePathStyle: options.pathStyle,
-    maxAttempts: 3,
+    maxAttempts: 4,
     retryMode: 'standard',
     // The SDK would print warnings to the console when it repeats a request. A failure still reaches the
     // caller as an error.

@@ -18,27 +18,32 @@ export const inputImageBytesMax = 20 * mebibyte
 export const inputImagesBytesMax = 64 * mebibyte
 
 /**
- * Limit for all texts of a request together, because they are kept in memory. Counts their bytes as JSON with its
- * escapes, because they are stored and sent upstream in this form. The contract does not limit a prompt, and a prompt
- * of 3 MB must work.
+ * Contract. Limit for everything in a JSON body besides the data of its images, as sent: keys, texts, thought
+ * signatures and white space.
  */
-export const requestTextBytesMax = 16 * mebibyte
+export const requestBesidesImagesBytesMax = 8 * mebibyte
 
-/** Limit for the nesting of a JSON body. The deepest valid document (v1beta) has nine levels. */
+/**
+ * Contract. Limit for all texts of a request together, in bytes of UTF-8 without the escapes of JSON. A prompt of 3 MB
+ * must work.
+ */
+export const requestTextBytesMax = 4 * mebibyte
+
+/** Contract. Limit for the nesting of a JSON body. The deepest valid document (v1beta) has nine levels. */
 export const jsonDepthMax = 32
 
 /**
- * Limit for the keys, array items and values of one JSON body, counted together. A task with 16 images has about a
- * hundred of them. A v1beta conversation has eight for each turn with one text. Validation checks all of them in one
- * step, and the process does nothing else during this step. For 100,000 of them it took more than a second.
+ * Contract. Limit for the values of a JSON body: objects, arrays, texts, numbers and literals. A task with 16 images
+ * has about fifty of them. A v1beta conversation has five for each turn with one text. Validation checks all of them in
+ * one step, and the process does nothing else during this step. For 100,000 of them it took more than a second.
  */
-export const jsonTokensMax = 2_000
+export const jsonValuesMax = 2_000
 
 /**
  * The same limit for an upstream answer. Vendors send far fewer. The limit is this large because the answer is paid
  * for and should not be refused.
  */
-export const upstreamAnswerTokensMax = 100_000
+export const upstreamAnswerValuesMax = 100_000
 
 /**
  * Limit for an upstream answer. A 4K PNG has about 30 MiB, and base64 adds a third. So an answer beyond the limit
@@ -49,7 +54,7 @@ export const upstreamAnswerBytesMax = 96 * mebibyte
 /** Limit for one decoded image of an upstream answer. */
 export const outputImageBytesMax = 64 * mebibyte
 
-/** Limit for an upstream answer without its image bytes: texts, thought signatures and usage. */
+/** Limit for an upstream answer besides its images, as sent: texts, thought signatures, usage and white space. */
 export const upstreamAnswerTextBytesMax = 4 * mebibyte
 
 /** Limit for the pixels of an output image that is converted to PNG. Twice the pixels of the 4K size. */

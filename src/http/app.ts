@@ -3,9 +3,8 @@ import { createSyncWaits } from './answers/syncWaits.ts'
 import { createWaitPlaces } from './answers/waitPlaces.ts'
 import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiParts, ApiState } from './context.ts'
-import { requestTextBytesMax } from '../domain/limits.ts'
 import { createByteBudget } from '../tasks/byteBudget.ts'
-import { createLoopTurns } from './intake/loopTurns.ts'
+import { freeBodyBytes } from './intake/body.ts'
 import {
   allowAnyOrigin,
   catchErrors,
@@ -14,22 +13,12 @@ import {
   startRequest,
 } from './middleware.ts'
 import { installRoutes } from './routes.ts'
-import { assetStreamBytes, assetStreamsMax } from './routes/getAsset.ts'
 
 /**
- * Limit for the bytes of all large bodies that arrive at the same time: about twelve of the largest bodies
- * that the API contract allows. It protects the disk and the network, not the memory, because bodies are
- * streamed.
+ * Limit for the bytes of all large bodies in memory: two of the largest bodies that the API contract allows, and many
+ * ordinary ones. Their decoded images may take as much again for a moment.
  */
-const largeBodiesBytesMax = 1024 * 1024 * 1024
-
-/**
- * Limit for the texts of all large requests that are received and accepted at the same time, in bytes of their
- * stored text. Until a request is accepted, it takes about five times as much memory as its texts have bytes. One
- * account gets at most half, so that it leaves room for the largest request of another account.
- */
-const requestTextsBytesMax = 2 * requestTextBytesMax
-const requestTextsShareMax = 0.5
+const largeBodiesBytesMax = 256 * 1024 * 1024
 
 /**
  * Creates the whole HTTP API as one Koa application. A request passes through the middleware in the order of the
@@ -53,12 +42,10 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
 export function createParts(deps: ApiDeps): ApiParts {
   return {
     ...deps,
-    largeBodies: createByteBudget(deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax),
-    requestTexts: createByteBudget(requestTextsBytesMax, requestTextsShareMax),
-    assetStreams: createByteBudget(
-      (deps.config.assetStreamsMax ?? assetStreamsMax) * assetStreamBytes,
-    ),
-    loopTurns: createLoopTurns(),
+    largeBodies: createByteBudget({
+      bytesMax: deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax,
+      freeBytes: freeBodyBytes,
+    }),
     syncWaits: createSyncWaits(deps.tasks),
     waitPlaces: createWaitPlaces(deps.stopping, deps.config.waitersMax),
   }

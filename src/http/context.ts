@@ -11,7 +11,6 @@ import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { ByteBudget } from '../tasks/byteBudget.ts'
-import type { LoopTurns } from './intake/loopTurns.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 
@@ -54,7 +53,6 @@ export type HttpFailure =
    * nobody can tell them apart.
    */
   | { readonly tag: 'asset_not_found' }
-  | { readonly tag: 'too_many_downloads'; readonly retryAfterSeconds: number }
   | { readonly tag: 'too_many_waiters'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
   /** `GET /v1/models/{model}` names a model that does not exist, or that the account may not use. */
@@ -112,11 +110,9 @@ export type ApiConfig = {
   /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
   /**
-   * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.
+   * Limit for the bytes of all large bodies in memory at the same time. Default 256 MiB. See `byteBudget.ts`.
    */
   readonly largeBodiesBytesMax?: number
-  /** Assets that are streamed at the same time, default 256. */
-  readonly assetStreamsMax?: number
   /** Limits for the waiters of one account and of the process. See `waitPlaces.ts`. */
   readonly waitersMax?: WaitersMax
 }
@@ -151,12 +147,8 @@ type ReportedRequest = { readonly requestId: string; readonly route: string }
 
 /** The dependencies, and the state that one API process keeps across requests. */
 export type ApiParts = ApiDeps & {
+  /** Memory for bodies until their requests are accepted. */
   readonly largeBodies: ByteBudget
-  /** Memory for the texts of large requests until they are accepted. */
-  readonly requestTexts: ByteBudget
-  /** Memory for the assets that are being streamed. */
-  readonly assetStreams: ByteBudget
-  readonly loopTurns: LoopTurns
   readonly syncWaits: SyncWaits
   readonly waitPlaces: WaitPlaces
 }

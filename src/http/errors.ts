@@ -138,7 +138,6 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       return reply(416, 'range_not_satisfiable', 'The range is outside the asset.', { headers })
     }
     case 'overloaded':
-    case 'too_many_downloads':
     case 'too_many_waiters':
       return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)
     case 'task_ended':
@@ -154,7 +153,6 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
 
 const overloadMessages = {
   overloaded: 'Too many large requests are in progress. Try again later.',
-  too_many_downloads: 'Too many images are being downloaded. Try again later.',
   too_many_waiters:
     'Too many requests wait for tasks. Try again later, or read the task without waiting.',
 } as const

@@ -6,10 +6,8 @@ import { hasBody } from './connection/unreadBody.ts'
 import type { ApiParts, HttpFailure, RouteContext } from './context.ts'
 import { bodyErrors } from './errorExamples.ts'
 import { receiveJson } from './intake/receiveJson.ts'
-import { createStaging } from './intake/staging.ts'
 import type { Route, RouteDeclaration } from './route.ts'
 import { json } from './route.ts'
-import { roomFor } from '../tasks/byteBudget.ts'
 
 // The routes beside the API contract that need an API key. They refuse every name that they do not know, in the query
 // and in the body; the routes of the contract ignore query parameters.
@@ -90,12 +88,8 @@ async function receiveFields<Fields>(
   schema: FieldsSchema<Fields>,
 ): Promise<Result<Fields, HttpFailure>> {
   if (!hasBody(context.req)) return parseFields(schema, {})
-  const { accountId } = caller
-  const room = roomFor(parts.largeBodies, accountId)
-  const textRoom = roomFor(parts.requestTexts, accountId)
-  const { loopTurns: turns } = parts
-  const options = { ingressLimitBytes: fieldsBytesMax, accountId, room, textRoom, turns }
-  const staging = createStaging(parts.tasks, parts.blobs)
-  const received = await receiveJson(context, options, () => false, staging).finally(textRoom.end)
+  const room = parts.largeBodies.open(caller.accountId)
+  const options = { limitBytes: fieldsBytesMax, room }
+  const received = await receiveJson(context, options, () => false).finally(room.end)
   return received.ok ? parseFields(schema, received.value.document) : received
 }

@@ -5,7 +5,6 @@ import { defined } from '../domain/defined.ts'
 import { invalidRequest } from '../domain/failure.ts'
 import { randomText } from '../domain/ids.ts'
 import { writeFailure } from './errors.ts'
-import { BodyError } from '../streams/intakeFailure.ts'
 
 // The middleware that every request passes before its route. `app.ts` uses it in the order of this file.
 
@@ -108,8 +107,7 @@ const preflightMaxAgeSeconds = 7200
 
 /**
  * Catches thrown errors. A thrown error is a bug or an outage: the operator gets a full report, and the
- * client gets a 500 that contains no detail of the error. One error is not reported: that a client left while
- * it was sending its body.
+ * client gets a 500 that contains no detail of the error.
  */
 export function catchErrors(deps: ApiDeps): Middleware<ApiState> {
   return async (context, next) => {
@@ -117,14 +115,10 @@ export function catchErrors(deps: ApiDeps): Middleware<ApiState> {
       await next()
     } catch (error) {
       const { requestId, route } = context.state
-      if (!leftDuringBody(error)) deps.reportError?.(error, { requestId, route })
+      deps.reportError?.(error, { requestId, route })
       if (!context.headerSent) writeFailure(context, { tag: 'internal_error' })
     }
   }
-}
-
-function leftDuringBody(error: unknown): boolean {
-  return error instanceof BodyError && error.failure.tag === 'interrupted'
 }
 
 /**

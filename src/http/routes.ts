@@ -101,9 +101,7 @@ function forAccount(parts: ApiParts, handle: AccountHandler): Handler {
   return async (context) => {
     const caller = await authenticate(parts, context.req)
     if (!caller.ok) return caller.failure
-    const { accountId } = caller.value
-    context.state.accountId = accountId
-    parts.loopTurns.see(accountId)
+    context.state.accountId = caller.value.accountId
     return handle(context, caller.value)
   }
 }

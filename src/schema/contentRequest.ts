@@ -12,9 +12,9 @@ import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type {
   ContentDocument,
-  ImageRequest,
   ReceivedImage,
   Route,
+  UnstoredRequest,
 } from '../domain/tasks/imageRequest.ts'
 import type { DeclaredImage } from './matchImages.ts'
 import { matchImages } from './matchImages.ts'
@@ -23,7 +23,7 @@ import { modelNotFound, paramPath } from './requestFailures.ts'
 
 /**
  * Validates the body of a v1beta route. In the returned request, keys are in camelCase, and images are
- * references to stored bytes. `size` and `aspectRatio` are outside of the document, where all routes have
+ * references to its inputs. `size` and `aspectRatio` are outside of the document, where all routes have
  * them. A document with images is an edit.
  */
 export function parseContentRequest(
@@ -59,7 +59,7 @@ export function parseContentRequest(
 
 /** The request, and how the client wrote the names of the two fields that a model may not support. */
 type ParsedContent = {
-  readonly request: ImageRequest
+  readonly request: UnstoredRequest
   readonly paramNames: { readonly size: string; readonly aspectRatio: string }
 }
 

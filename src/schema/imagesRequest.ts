@@ -4,12 +4,14 @@ import type { RequestFailure } from '../domain/failure.ts'
 import { familyBModels, pixelSizes, qualities } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { ImageRequest, ReceivedImage } from '../domain/tasks/imageRequest.ts'
+import type { ReceivedImage, UnstoredRequest } from '../domain/tasks/imageRequest.ts'
 import { parseBody } from './parseBody.ts'
 import { invalidImage, missingParameter, notAnImage } from './requestFailures.ts'
 
 /** Validates the body of `POST /v1/images/generations`. */
-export function parseGenerationsRequest(document: unknown): Result<ImageRequest, RequestFailure> {
+export function parseGenerationsRequest(
+  document: unknown,
+): Result<UnstoredRequest, RequestFailure> {
   const parsed = parseBody(generationsRequest, document)
   if (!parsed.ok) return parsed
   return succeed({
@@ -27,23 +29,23 @@ export function parseGenerationsRequest(document: unknown): Result<ImageRequest,
 export function parseEditsRequest(
   fields: Readonly<Record<string, string>>,
   image: ReceivedImage | undefined,
-): Result<ImageRequest, RequestFailure> {
+): Result<UnstoredRequest, RequestFailure> {
   const parsed = parseBody(editsFields, fields)
   if (!parsed.ok) return parsed
   if (image === undefined) return fail(missingParameter('image'))
-  const { blobKey, bytes, sha256, sniffedType } = image
+  const { content, sniffedType } = image
   if (sniffedType === undefined) return fail(invalidImage('image', notAnImage))
   return succeed({
     ...common(parsed.value),
     route: 'images.edits',
     action: 'edit',
-    inputs: [{ blobKey, mimeType: sniffedType, bytes, sha256 }],
+    inputs: [{ mimeType: sniffedType, content }],
   })
 }
 
 type CommonField = 'model' | 'prompt' | 'size' | 'quality'
 
-type Common = Pick<ImageRequest, 'family' | 'model' | 'size' | 'quality' | 'body'>
+type Common = Pick<UnstoredRequest, 'family' | 'model' | 'size' | 'quality' | 'body'>
 
 /** The fields with a meaning. All others say what Darkroom does anyway, and are in no fingerprint. */
 function common(request: Pick<z.infer<typeof generationsRequest>, CommonField>): Common {

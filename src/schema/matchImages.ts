@@ -2,7 +2,7 @@ import type { RequestFailure } from '../domain/failure.ts'
 import type { ImageMimeType } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { InputImage, ReceivedImage } from '../domain/tasks/imageRequest.ts'
+import type { ReceivedImage, UnstoredImage } from '../domain/tasks/imageRequest.ts'
 import { invalidImage, notAnImage, paramPath } from './requestFailures.ts'
 
 export type DeclaredImage = {
@@ -11,23 +11,23 @@ export type DeclaredImage = {
   readonly mimeType: ImageMimeType
 }
 
-/** Finds the stored bytes of each declared image. Fails when the bytes are not of the declared type. */
+/** Finds the bytes of each declared image. Fails when the bytes are not of the declared type. */
 export function matchImages(
   declared: readonly DeclaredImage[],
   received: readonly ReceivedImage[],
-): Result<readonly InputImage[], RequestFailure> {
+): Result<readonly UnstoredImage[], RequestFailure> {
   const byPath = new Map(received.map((image) => [paramPath(image.path), image]))
-  const inputs: InputImage[] = []
+  const inputs: UnstoredImage[] = []
   for (const { path, mimeType } of declared) {
     const param = paramPath(path)
     const image = byPath.get(param)
     if (image === undefined) throw new Error('Bug: image data that was not received')
-    const { blobKey, bytes, sha256, sniffedType } = image
+    const { content, sniffedType } = image
     if (sniffedType !== mimeType) {
       const why = `the data is ${sniffedType}, which is not the declared type`
       return fail(invalidImage(param, sniffedType === undefined ? notAnImage : why))
     }
-    inputs.push({ blobKey, mimeType, bytes, sha256 })
+    inputs.push({ mimeType, content })
   }
   return succeed(inputs)
 }

@@ -14,7 +14,7 @@ import {
 } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { succeed } from '../domain/result.ts'
-import type { ImageRequest, ReceivedImage } from '../domain/tasks/imageRequest.ts'
+import type { ReceivedImage, UnstoredRequest } from '../domain/tasks/imageRequest.ts'
 import { matchImages } from './matchImages.ts'
 import { parseBody } from './parseBody.ts'
 
@@ -26,7 +26,7 @@ import { parseBody } from './parseBody.ts'
 export function parseTaskRequest(
   document: unknown,
   images: readonly ReceivedImage[],
-): Result<ImageRequest, RequestFailure> {
+): Result<UnstoredRequest, RequestFailure> {
   const parsed = parseBody(taskRequest, document)
   if (!parsed.ok) return parsed
   const { model, action, prompt, input_images, size, aspect_ratio, quality } = parsed.value
@@ -57,10 +57,7 @@ export function isTaskImagePath(path: readonly (string | number)[]): boolean {
 const inputImage = z
   .strictObject({
     mime_type: z.enum(inputMimeTypes).meta({ description: 'The type of the decoded bytes.' }),
-    /**
-     * In the request this is the image in Base64. Here it is empty, because the data was stored while the body
-     * was read.
-     */
+    /** In the request this is the image in Base64. Here it is empty, because the data was decoded before. */
     data: z.string().meta({
       contentEncoding: 'base64',
       description: 'Base64 without a data-URL prefix. At most 20 MiB decoded, 64 MiB together.',

@@ -1,125 +1,111 @@
-/** Decodes base64 that arrives in pieces. */
-export type Base64Decoder = {
-  /** Adds text. Returns the bytes that are now complete, or `undefined` when the text is not base64. */
-  readonly push: (text: string) => Uint8Array | undefined
-  /**
-   * Adds text that has only letters, which here means the characters of the decoder's alphabet without padding. For any
-   * other text, and for any text after padding, returns `undefined` and changes nothing.
-   */
-  readonly pushLetters: (text: string) => Uint8Array | undefined
-  /** Ends the text. Returns the remaining bytes, or `undefined` when the text cannot end here. */
-  readonly end: () => Uint8Array | undefined
-}
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import { unescaped } from './cutJson.ts'
 
 /** The letters of base64: the standard ones, or these as well as those of the URL-safe form (RFC 4648 section 5). */
 export type Base64Alphabet = 'standard' | 'either'
 
+/** `no_string`: the bytes cannot stand between the quotes of a JSON string. */
+export type Base64Failure = 'no_base64' | 'no_string' | 'too_large'
+
+/** How much is decoded before other work gets a turn. */
+const sliceBytes = 512 * 1024
+
 /**
- * Decodes strict base64 (RFC 4648 section 4): one alphabet, padding required, unused bits zero, no white
- * space, no data-URL prefix. `Buffer.from` alone accepts deviations from all of these rules. Two different
- * texts could then become the same image and the same fingerprint.
+ * Decodes the strict base64 (RFC 4648 section 4) of a JSON string, given as the bytes between its quotes: one alphabet,
+ * padding required, unused bits zero, no white space, no data-URL prefix. `Buffer.from` alone accepts deviations from
+ * all of these rules. Two different texts could then become the same image and the same fingerprint. Escapes of JSON
+ * are allowed, because PHP writes `\/` and .NET writes `\u002B`. Lets other work run in between.
  */
-export function createBase64Decoder(alphabet: Base64Alphabet = 'standard'): Base64Decoder {
-  let carry = ''
-  let padded = false
-  let isStandard = false
+export async function decodeBase64(
+  sent: Buffer,
+  alphabet: Base64Alphabet,
+  bytesMax: number,
+): Promise<Result<Buffer, Base64Failure>> {
+  if (!sent.includes('\\') && decodedLength(sent) > bytesMax) return fail('too_large')
+  const decoded = Buffer.allocUnsafeSlow(Math.ceil(sent.length / 4) * 3)
+  const isOfOneAlphabet = createAlphabetCheck(alphabet)
+  let bytes = 0
+  /** The last letters so far, at most one group of four. */
+  let held = ''
+  for (let at = 0, end = 0; at < sent.length; at = end) {
+    if (at > 0) await turn()
+    end = sliceEnd(sent, at)
+    const slice = sent.toString('latin1', at, end)
+    const text = slice.includes('\\') ? unescaped(slice) : slice
+    const letters = held + (text ?? '')
+    const groups = letters.slice(0, letters.length - (letters.length % 4 || 4))
+    held = letters.slice(groups.length)
+    const written = decoded.write(groups, bytes, 'base64')
+    bytes += written
+    // Node leaves out what is not a letter, and reads only the low byte of a character beyond Latin-1.
+    const isExact =
+      written === (groups.length / 4) * 3 && Buffer.byteLength(letters) === letters.length
+    if (!isExact || !isOfOneAlphabet(letters) || (end === sent.length && !isLastGroup(held))) {
+      return fail(unescaped(slice) === undefined ? 'no_string' : 'no_base64')
+    }
+    if (bytes > bytesMax) return fail('too_large')
+  }
+  bytes += decoded.write(held, bytes, 'base64')
+  return bytes > bytesMax ? fail('too_large') : succeed(decoded.subarray(0, bytes))
+}
+
+/** Returns how many bytes a text has after decoding, if it is base64. */
+function decodedLength(sent: Buffer): number {
+  const padding = sent.at(-1) !== equalsSign ? 0 : sent.at(-2) !== equalsSign ? 1 : 2
+  return Math.ceil(sent.length / 4) * 3 - padding
+}
+
+const equalsSign = 0x3d
+
+/** Returns the end of the slice that begins at `at`. No slice ends inside of an escape, which has up to six bytes. */
+function sliceEnd(sent: Buffer, at: number): number {
+  const end = at + sliceBytes
+  if (end >= sent.length) return sent.length
+  const escape = sent.indexOf('\\', end - 5)
+  return escape === -1 ? end : Math.min(escape, end)
+}
+
+/** Creates the check that the letters of all slices together are of one of the allowed alphabets. */
+function createAlphabetCheck(alphabet: Base64Alphabet): (letters: string) => boolean {
+  let isStandard = alphabet === 'standard'
   let isUrlSafe = false
-
-  /** Returns the text in the standard alphabet, or `undefined` when it mixes both. */
-  function inStandard(text: string): string | undefined {
-    if (alphabet === 'standard') return text
-    isStandard ||= text.includes('+') || text.includes('/')
-    isUrlSafe ||= text.includes('-') || text.includes('_')
-    if (!isUrlSafe) return text
-    return isStandard ? undefined : text.replaceAll('-', '+').replaceAll('_', '/')
+  return (letters) => {
+    isStandard ||= letters.includes('+') || letters.includes('/')
+    isUrlSafe ||= letters.includes('-') || letters.includes('_')
+    return !(isStandard && isUrlSafe)
   }
+}
 
-  function push(given: string): Uint8Array | undefined {
-    const text = inStandard(given)
-    if (text === undefined || (padded && text !== '')) return undefined
-    const whole = carry + text
-    const usable = whole.length - (whole.length % 4)
-    const groups = usable === whole.length ? whole : whole.slice(0, usable)
-    carry = whole.slice(usable)
-    padded = groups.endsWith('=')
-    if (padded && carry !== '') return undefined
-    const bytes = Buffer.from(groups, 'base64')
-    // Encoding writes only the strict form. So if `Buffer.from` accepted a deviation, the encoded text
-    // differs from the given text.
-    return bytes.toString('base64') === groups ? bytes : undefined
-  }
+/** Returns whether a text may end with these letters. Encoding writes only the strict form. */
+function isLastGroup(letters: string): boolean {
+  const standard = letters.replaceAll('-', '+').replaceAll('_', '/')
+  return Buffer.from(letters, 'base64').toString('base64') === standard
+}
 
-  function pushLetters(text: string): Uint8Array | undefined {
-    const whole = carry + text
-    if (isUrlSafe || padded || whole.includes('-') || whole.includes('_')) return undefined
-    isStandard ||= text.includes('+') || text.includes('/')
-    const decoded = decodeLetters(whole)
-    if (decoded === undefined) return undefined
-    carry = decoded.rest
-    return decoded.bytes
-  }
-
-  return { push, pushLetters, end: () => (carry === '' ? Buffer.alloc(0) : undefined) }
+/**
+ * Decodes the base64 of a JSON string leniently. Accepts white space, both alphabets, missing padding, and a data-URL
+ * prefix. Returns `undefined` for every other text, and for more than `bytesMax` bytes. Use it only for upstream
+ * answers, because we have paid for them. Never use it for what a client sends.
+ */
+export async function decodeLenientBase64(
+  sent: Buffer,
+  bytesMax: number,
+): Promise<Buffer | undefined> {
+  const strict = await decodeBase64(sent, 'either', bytesMax)
+  if (strict.ok) return strict.value
+  const text = unescaped(sent.toString('latin1'))
+  const bare = withoutPadding((text ?? '').replace(dataUrlPrefix, '').replaceAll(/\s+/g, ''))
+  // A single remaining letter has only 6 bits, which is less than a byte.
+  if (text === undefined || foreign.test(bare) || bare.length % 4 === 1) return undefined
+  const bytes = Buffer.from(bare, 'base64')
+  return bytes.length > bytesMax ? undefined : bytes
 }
 
 const foreign = /[^0-9A-Za-z+/_-]/
 
-/**
- * Decodes the whole groups of four letters of both base64 alphabets. Returns the rest of the letters too, or
- * `undefined` when another character is among them.
- */
-function decodeLetters(
-  text: string,
-): { readonly bytes: Buffer; readonly rest: string } | undefined {
-  const usable = text.length - (text.length % 4)
-  const rest = text.slice(usable)
-  // Node reads only the low byte of a character outside of Latin-1.
-  if (foreign.test(rest) || Buffer.byteLength(text) !== text.length) return undefined
-  const bytes = Buffer.from(text.slice(0, usable), 'base64')
-  // Node leaves out every character that is not a letter. So with such a character there are fewer bytes.
-  return bytes.length === (usable / 4) * 3 ? { bytes, rest } : undefined
-}
-
 const dataUrlPrefix = /^\s*data:[\w/.+;=-]*;base64,/i
-
-/**
- * Decodes base64 leniently. Accepts line breaks, the URL alphabet, missing padding, and a data-URL prefix if
- * it is complete in the first piece. Use it only for upstream answers, because we have paid for them. Never
- * use it for what a client sends.
- */
-export function createLenientBase64Decoder(): Base64Decoder {
-  let carry = ''
-  let begun = false
-  let padded = false
-
-  function push(text: string): Uint8Array | undefined {
-    const given = begun ? text : text.replace(dataUrlPrefix, '')
-    begun ||= text !== ''
-    const letters = given.replaceAll(/\s+/g, '')
-    const bare = withoutPadding(letters)
-    if ((padded && bare !== '') || foreign.test(bare)) return undefined
-    padded ||= bare !== letters
-    const whole = carry + bare
-    const usable = whole.length - (whole.length % 4)
-    carry = whole.slice(usable)
-    return Buffer.from(whole.slice(0, usable), 'base64')
-  }
-
-  function pushLetters(text: string): Uint8Array | undefined {
-    const decoded = padded ? undefined : decodeLetters(carry + text)
-    if (decoded === undefined) return undefined
-    begun ||= text !== ''
-    carry = decoded.rest
-    return decoded.bytes
-  }
-
-  // A single remaining letter has only 6 bits, which is less than a byte.
-  return {
-    push,
-    pushLetters,
-    end: () => (carry.length === 1 ? undefined : Buffer.from(carry, 'base64')),
-  }
-}
 
 /**
  * Removes the padding. Uses a loop, because the time of `/=+$/` grows with the square of the length of a run of

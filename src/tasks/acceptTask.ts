@@ -39,10 +39,6 @@ export type AcceptInput = {
    * that these fields have in their own documents.
    */
   readonly paramNames?: ParamNames
-  /**
-   * Awaited every few milliseconds while a text of megabytes is made. Default: the next iteration of the event loop.
-   */
-  readonly pause?: () => Promise<void>
 }
 
 /** The names, in error messages, of the two fields that some models do not support. */
@@ -210,34 +206,30 @@ function sha256(content: Uint8Array): Uint8Array {
   return createHash('sha256').update(content).digest()
 }
 
-async function fingerprintOf({ request, pause }: AcceptInput): Promise<Uint8Array> {
+async function fingerprintOf({ request }: AcceptInput): Promise<Uint8Array> {
   const hash = createHash('sha256')
-  await inTurns(canonicalRequest(request), (piece) => hash.update(piece), pause)
+  await inTurns(canonicalRequest(request), (piece) => hash.update(piece))
   return hash.digest()
 }
 
 /** Returns the JSON text of a request in UTF-8. */
-async function requestTextOf({ request, pause }: AcceptInput): Promise<Uint8Array> {
+async function requestTextOf({ request }: AcceptInput): Promise<Uint8Array> {
   const chunks: Buffer[] = []
   const pieces = jsonPieces({ ...request }, 'as given')
-  await inTurns(pieces, (piece) => chunks.push(Buffer.from(piece)), pause)
+  await inTurns(pieces, (piece) => chunks.push(Buffer.from(piece)))
   return Buffer.concat(chunks)
 }
 
 /** While a text of megabytes is made, other work of the process waits about this long at a time. */
 const turnMsMax = 2
 
-/** Runs the effect for each item, and awaits `pause` whenever `turnMsMax` has passed. */
-async function inTurns<Item>(
-  items: Iterable<Item>,
-  effect: (item: Item) => void,
-  pause: () => Promise<void> = nextTurn,
-): Promise<void> {
+/** Runs the effect for each item, and lets the event loop turn whenever `turnMsMax` has passed. */
+async function inTurns<Item>(items: Iterable<Item>, effect: (item: Item) => void): Promise<void> {
   let startedAtMs = performance.now()
   for (const item of items) {
     effect(item)
     if (performance.now() - startedAtMs < turnMsMax) continue
-    await pause()
+    await nextTurn()
     startedAtMs = performance.now()
   }
 }

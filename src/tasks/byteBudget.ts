@@ -1,146 +1,111 @@
 /**
- * Limits the bytes that are under way in a process at the same time, for all accounts together. There are separate
- * budgets for large bodies that are received, for their texts, for assets that are sent, and for requests that are
- * sent upstream. One account (the holder) gets at most three quarters of a budget, or `holderShareMax` of it. Without
- * this share, a single account with many slow bodies could block all others.
+ * Limits the bytes that the bodies or requests of one process take in memory. Room is taken while the bytes arrive,
+ * never for bytes that are only announced: otherwise a few slow connections could take all of it and send nothing.
  */
 export type ByteBudget = {
-  /**
-   * Resolves to true when the bytes are taken, and to false when there is no room for them within `waitMs`. Work that
-   * asks for more than the whole budget gets the whole budget. `alreadyBytes` is what the same work has taken before,
-   * default 0.
-   */
-  readonly take: (
-    holder: string,
-    bytes: number,
-    waitMs: number,
-    alreadyBytes?: number,
-  ) => Promise<boolean>
-  readonly give: (holder: string, bytes: number) => void
-  readonly bytesMax: number
+  /** Returns the room of one body. No bytes are taken yet. */
+  readonly open: (accountId: string) => ByteRoom
 }
 
-type Waiter = {
-  readonly holder: string
-  readonly bytes: number
-  readonly alreadyBytes: number
-  readonly admit: () => void
-}
-
-/** Creates a budget of `bytesMax` bytes. All of them are free at the start. */
-export function createByteBudget(bytesMax: number, holderShareMax = 0.75): ByteBudget {
-  let left = bytesMax
-  const held = new Map<string, number>()
-  const waiters = new Set<Waiter>()
-
-  function hold(holder: string, bytes: number): void {
-    left -= bytes
-    const now = (held.get(holder) ?? 0) + bytes
-    if (now === 0) held.delete(holder)
-    else held.set(holder, now)
-  }
-
-  /**
-   * Whether this work would take more than the share of its holder. If the holder has no other work under way, the
-   * work may take any number of bytes.
-   */
-  function exceedsShare({ holder, bytes, alreadyBytes }: Waiter): boolean {
-    const has = held.get(holder) ?? 0
-    return has > alreadyBytes && has + bytes > bytesMax * holderShareMax
-  }
-
-  function take(holder: string, bytes: number, waitMs: number, alreadyBytes = 0): Promise<boolean> {
-    const wanted = Math.min(bytes, bytesMax)
-    return new Promise((resolve) => {
-      const waiter: Waiter = { holder, bytes: wanted, alreadyBytes, admit: () => end(true) }
-      const timer = setTimeout(() => end(false), waitMs)
-      function end(admitted: boolean): void {
-        clearTimeout(timer)
-        waiters.delete(waiter)
-        resolve(admitted)
-        if (!admitted) admitWaiters()
-      }
-      waiters.add(waiter)
-      admitWaiters()
-    })
-  }
-
-  /**
-   * Admits waiters in the order of their arrival, so that small waiters cannot make a large waiter wait forever. A
-   * waiter that would exceed the share of its holder is skipped, and the waiters behind it may go first.
-   */
-  function admitWaiters(): void {
-    for (const waiter of waiters) {
-      if (exceedsShare(waiter)) continue
-      if (waiter.bytes > left) return
-      hold(waiter.holder, waiter.bytes)
-      waiter.admit()
-    }
-  }
-
-  function give(holder: string, bytes: number): void {
-    hold(holder, -Math.min(bytes, bytesMax))
-    admitWaiters()
-  }
-
-  return { take, give, bytesMax }
-}
-
-/**
- * Work takes no room for its first bytes up to this size. So a request with only a prompt needs no room, and does not
- * have to wait behind large requests.
- */
-export const freeBytes = 256 * 1024
-
-/**
- * Room is taken in steps of at least this size. A step is small, so a body holds little more room than it has bytes.
- */
-const stepBytes = 1024 * 1024
-
-/** The room that one body or request has taken in a byte budget. */
+/** The room that one body has taken. */
 export type ByteRoom = {
   /**
-   * Takes room until `bytes` bytes of this body or request are covered. Resolves to false when there is no room in
-   * time, or when `end` is called meanwhile. A body that has taken the whole budget counts as covered, however large
-   * it is.
+   * Takes room until `bytes` bytes of the body are covered. Returns true when they are already. Otherwise waits at most
+   * `waitMs` for room, and resolves to false when there is none in time, or when `end` is called meanwhile.
    */
-  readonly cover: (bytes: number) => Promise<boolean>
+  readonly cover: (bytes: number, waitMs?: number) => true | Promise<boolean>
   /** Gives all room back. A second call does nothing. */
   readonly end: () => void
 }
 
-/**
- * How long a body waits for room. Long enough for a short burst of large bodies. When the wait has been in vain, the
- * client gets a 429 with a Retry-After.
- */
-const bodyWaitMs = 3_000
+type Limits = {
+  readonly bytesMax: number
+  /** The first bytes of each body take no room. So a small body never waits behind large ones. */
+  readonly freeBytes: number
+}
+
+/** Room is taken in steps of this size, so that a body holds little more room than it has bytes. */
+const stepBytes = 1024 * 1024
+
+/** One account gets at most this part, so that its slow bodies leave room for others. */
+const accountShareMax = 0.5
+
+/** Long enough for a burst of large bodies. A client that waits in vain is told to come back. */
+const waitMsDefault = 30_000
+
+type Body = {
+  readonly accountId: string
+  takenBytes: number
+  /** How many more bytes the body waits for. */
+  wantedBytes: number
+  /** Ends the wait. */
+  answer: (hasRoom: boolean) => void
+}
 
 /**
- * Creates the room of one body or request of `holder`, which waits at most `waitMs` whenever it needs more.
- * No bytes are taken yet.
+ * Creates a budget. The oldest body may always go on, also beyond the budget, and the oldest of each account may go
+ * beyond the share of its account. If every body had to wait until others end, bodies that each hold a part would wait
+ * for each other.
  */
-export function roomFor(budget: ByteBudget, holder: string, waitMs = bodyWaitMs): ByteRoom {
+export function createByteBudget({ bytesMax, freeBytes }: Limits): ByteBudget {
+  /** The bodies that hold or want room, the oldest first. */
+  const bodies = new Set<Body>()
+  const takenBy = new Map<string, number>()
   let takenBytes = 0
-  let ended = false
 
-  async function cover(bytes: number): Promise<boolean> {
-    const missing = Math.min(bytes - freeBytes, budget.bytesMax) - takenBytes
-    if (missing <= 0) return true
-    const more = Math.min(Math.max(stepBytes, missing), budget.bytesMax - takenBytes)
-    if (!(await budget.take(holder, more, waitMs, takenBytes))) return false
-    if (ended) {
-      budget.give(holder, more)
-      return false
+  function take(body: Body, bytes: number): void {
+    body.takenBytes += bytes
+    takenBytes += bytes
+    const ofAccount = (takenBy.get(body.accountId) ?? 0) + bytes
+    if (ofAccount === 0) takenBy.delete(body.accountId)
+    else takenBy.set(body.accountId, ofAccount)
+  }
+
+  /** Gives room to the bodies that want some, the oldest first. */
+  function admit(): void {
+    const seen = new Set<string>()
+    for (const body of bodies) {
+      const { accountId, wantedBytes } = body
+      const isOldest = seen.size === 0
+      const isOldestOfAccount = !seen.has(accountId)
+      seen.add(accountId)
+      if (wantedBytes === 0) continue
+      const inShare = (takenBy.get(accountId) ?? 0) + wantedBytes <= bytesMax * accountShareMax
+      const inBudget = takenBytes + wantedBytes <= bytesMax && (inShare || isOldestOfAccount)
+      if (!isOldest && !inBudget) continue
+      take(body, wantedBytes)
+      body.answer(true)
     }
-    takenBytes += more
-    return true
   }
 
-  function end(): void {
-    ended = true
-    if (takenBytes > 0) budget.give(holder, takenBytes)
-    takenBytes = 0
+  function open(accountId: string): ByteRoom {
+    const body: Body = { accountId, takenBytes: 0, wantedBytes: 0, answer: () => {} }
+
+    function cover(bytes: number, waitMs = waitMsDefault): true | Promise<boolean> {
+      const missingBytes = bytes - freeBytes - body.takenBytes
+      if (missingBytes <= 0) return true
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      const timer = setTimeout(() => body.answer(false), waitMs)
+      body.answer = (hasRoom) => {
+        clearTimeout(timer)
+        body.wantedBytes = 0
+        resolve(hasRoom)
+      }
+      body.wantedBytes = Math.max(missingBytes, stepBytes)
+      bodies.add(body)
+      admit()
+      return promise
+    }
+
+    function end(): void {
+      body.answer(false)
+      take(body, -body.takenBytes)
+      bodies.delete(body)
+      admit()
+    }
+
+    return { cover, end }
   }
 
-  return { cover, end }
+  return { open }
 }

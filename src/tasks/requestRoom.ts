@@ -1,6 +1,6 @@
 import type { BeginResult } from '../domain/ports/attemptStore.ts'
 import type { ByteBudget, ByteRoom } from './byteBudget.ts'
-import { createByteBudget, freeBytes, roomFor } from './byteBudget.ts'
+import { createByteBudget } from './byteBudget.ts'
 
 /**
  * Limit for the texts of all large requests that one worker reads and sends at the same time, in bytes of their
@@ -9,7 +9,9 @@ import { createByteBudget, freeBytes, roomFor } from './byteBudget.ts'
  * single account cannot keep out another one.
  */
 const requestBytesUnderWayMax = 32 * 1024 * 1024
-const accountShareMax = 0.5
+
+/** A request takes no room up to this size. So a request with only a prompt never waits behind large ones. */
+const freeBytes = 256 * 1024
 
 /**
  * How fast the tasks of one account that found no room come back and try again, in bytes of their requests per
@@ -52,7 +54,7 @@ export function createRequestRooms(
   options: { readonly bytesMax?: number; readonly monotonicMs?: () => number } = {},
 ): RequestRooms {
   const { bytesMax = requestBytesUnderWayMax, monotonicMs = () => performance.now() } = options
-  const budget = createByteBudget(bytesMax, accountShareMax)
+  const budget = createByteBudget({ bytesMax, freeBytes })
   const lastTurnAtMs = new Map<string, number>()
 
   function retryDelayMs({ accountId, bytes }: NeedsRoom): number {
@@ -90,8 +92,8 @@ function createRequestRoom(budget: ByteBudget): RequestRoom {
     bytesMax: () => bytesMax,
     cover: async ({ accountId, bytes }) => {
       end()
-      room = roomFor(budget, accountId, 0)
-      const covered = await room.cover(bytes)
+      room = budget.open(accountId)
+      const covered = await room.cover(bytes, 0)
       if (covered) bytesMax = bytes
       return covered
     },

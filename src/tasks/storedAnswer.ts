@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
 import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
@@ -26,22 +26,16 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
-    // The digest that `put` would return comes too late: `meta.json` contains it and is written at the same time as
-    // the image.
-    const sha256 = await digest(image.open())
-    const { mimeType, bytes, width, height } = image
-    const stored = { mimeType, bytes, sha256, width, height }
+    // Until the upstream's images are whole buffers: collects the image here.
+    const bytes = await buffer(image.open())
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const { mimeType, width, height } = image
+    const stored = { mimeType, bytes: bytes.length, sha256, width, height }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
-    const metaBytes = Buffer.from(JSON.stringify(meta))
-    const put = (key: string, content: () => AsyncIterable<Uint8Array>, options: PutOptions) =>
-      retryFor(hardEndMs, () => putOnce(blobs, key, content(), options))
-    const after = put(answerImageKey(answerId), image.open, { flushLater: true, sha256 })
-    // Both blobs are written at the same time. `allSettled` waits for both, so that the failure of one does not leave
-    // the other as an unhandled rejection.
-    const both = [after, put(answerMetaKey(answerId), () => once(metaBytes), { after })] as const
-    const [first, second] = await Promise.allSettled(both)
-    if (first.status === 'rejected') throw first.reason
-    if (second.status === 'rejected') throw second.reason
+    const put = (key: string, content: Uint8Array, options?: PutOptions) =>
+      retryFor(hardEndMs, () => putOnce(blobs, key, content, options))
+    await put(answerImageKey(answerId), bytes, { flushLater: true })
+    await put(answerMetaKey(answerId), Buffer.from(JSON.stringify(meta)))
     return meta
   } finally {
     await image.discard()
@@ -55,24 +49,14 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
 async function putOnce(
   blobs: BlobStore,
   key: string,
-  content: AsyncIterable<Uint8Array>,
-  options: PutOptions,
+  bytes: Uint8Array,
+  options?: PutOptions,
 ): Promise<void> {
   try {
-    await blobs.put(key, content, options)
+    await blobs.put(key, bytes, options)
   } catch (error) {
     if (!(error instanceof BlobExistsError)) throw error
   }
-}
-
-async function digest(content: AsyncIterable<Uint8Array>): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of content) hash.update(chunk)
-  return hash.digest('hex')
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
 }
 
 /** Limit for reading one `meta.json`, because a blob store may have no timeout of its own. */

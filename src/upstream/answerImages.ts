@@ -6,7 +6,7 @@ import {
   outputImageBytesMax,
   upstreamAnswerBytesMax,
   upstreamAnswerTextBytesMax,
-  upstreamAnswerTokensMax,
+  upstreamAnswerValuesMax,
 } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
@@ -14,7 +14,7 @@ import type { KeptImage } from '../domain/upstream/upstreamCall.ts'
 import type { ModelAnswer, AnswerVerdict } from './familyCall.ts'
 import type { KeepDeps } from './keptImage.ts'
 import { keepImage } from './keptImage.ts'
-import { createLenientBase64Decoder } from '../streams/base64.ts'
+import { createLenientBase64Decoder } from '../streams/json/base64Decoders.ts'
 import type { JsonIntakeFailure, JsonPath } from '../streams/intakeFailure.ts'
 import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
 
@@ -76,13 +76,13 @@ export async function readModelAnswer(
 
 const limits = {
   depthMax: 64,
-  tokensMax: upstreamAnswerTokensMax,
+  tokensMax: upstreamAnswerValuesMax,
   textBytesMax: upstreamAnswerTextBytesMax,
   unstorableText: 'replace',
   equalKeys: 'last',
   divertedBytesMax: outputImageBytesMax,
   divertedTotalBytesMax: upstreamAnswerBytesMax,
-  divertedCountMax: upstreamAnswerTokensMax,
+  divertedCountMax: upstreamAnswerValuesMax,
   createDecoder: createLenientBase64Decoder,
 } as const
 

@@ -69,11 +69,7 @@ export async function openInstallation(
   const operatorSettings = pricedSettings(config, options)
   const { main, session } = required(databasesOf(config), 'DATABASE_URL')
   const temp = await makeProcessTempFolder(tmpdir())
-  const opened = await openBlobStore(config.blobStoreUrl, {
-    randomBytes,
-    nowMs: Date.now,
-    tempDir: temp.path,
-  })
+  const opened = await openBlobStore(config.blobStoreUrl, randomBytes)
   const pool = createPool({
     databaseUrl: main.url,
     pooled: session !== main,

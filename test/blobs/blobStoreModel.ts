@@ -1,6 +1,6 @@
 import { constantFrom, nat, record, string } from 'fast-check'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
-import { collect, streamOf } from '../support/byteStreams.ts'
+import { collect } from '../support/byteStreams.ts'
 
 /** One step of a random history, done both to the store and to a map. */
 export const step = record({
@@ -14,7 +14,7 @@ const prefixOf = (key: string): string => key.split('/', 1)[0] ?? ''
 
 export const acts = {
   put: (store: BlobStore, key: string, content: string) =>
-    store.put(key, text(content), {}).then(
+    store.put(key, Buffer.from(content)).then(
       () => 'stored',
       () => 'refused',
     ),
@@ -32,10 +32,6 @@ export const modelActs = {
   delete(model: Map<string, string>, key: string) {
     for (const known of model.keys()) if (prefixOf(known) === prefixOf(key)) model.delete(known)
   },
-}
-
-export function text(content: string): AsyncIterable<Uint8Array> {
-  return streamOf([Buffer.from(content)])
 }
 
 export async function readText(store: BlobStore, key: string): Promise<string | undefined> {

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
-import { streamOf } from '../support/byteStreams.ts'
 
 /** fileBlobStore.test.ts runs this in a process that cannot write a file of 1 MiB. */
 const directory = process.argv[2] ?? ''
-const store = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
-const chunks = Array.from({ length: 16 }, () => randomBytes(64 * 1024))
-const outcome = await store.put('an1/image', streamOf(chunks), {}).then(
+const store = await createFileBlobStore({ directory, randomBytes })
+await store.storeId()
+const outcome = await store.put('an1/image', randomBytes(1024 * 1024)).then(
   () => 'stored',
   (error: unknown) =>
     error instanceof Error && 'code' in error ? `failed with ${String(error.code)}` : 'failed',

@@ -2,14 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { parseContentRequest } from '../../src/schema/contentRequest.ts'
 import { parseEditsRequest, parseGenerationsRequest } from '../../src/schema/imagesRequest.ts'
 import { parseTaskRequest } from '../../src/schema/taskRequest.ts'
+import { receivedImage } from '../support/images.ts'
 
-const image = {
-  path: ['image'],
-  blobKey: 'u/0',
-  bytes: 1,
-  sha256: 'a',
-  sniffedType: 'image/png',
-} as const
+const image = receivedImage(['image'])
 const generation = { model: 'familyb-image-2-vip', prompt: 'A lighthouse' }
 const task = { ...generation, action: 'generate' }
 const contents = [{ role: 'user', parts: [{ text: 'A lighthouse' }] }]

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { isTaskImagePath, parseTaskRequest } from '../../src/schema/taskRequest.ts'
-import { receivedImage } from '../support/images.ts'
+import { receivedImage, redPixelPng } from '../support/images.ts'
 
 const generate = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'a lighthouse' }
 const image = { mime_type: 'image/png', data: '' }
@@ -33,10 +33,10 @@ describe('a task request', () => {
     expect(parsed).toMatchObject({ ok: true, value: { size: '4K', aspectRatio: '21:9' } })
   })
 
-  it('accepts an edit, with its images by reference and typed by their bytes', () => {
+  it('accepts an edit, with its images typed by their bytes', () => {
     expect(parseTaskRequest(edit, received)).toMatchObject({
       ok: true,
-      value: { action: 'edit', inputs: [{ blobKey: 'in1/0', mimeType: 'image/png' }] },
+      value: { action: 'edit', inputs: [{ content: redPixelPng, mimeType: 'image/png' }] },
     })
   })
 

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import sharp from 'sharp'
 import type { ReceivedImage } from '../../src/domain/tasks/imageRequest.ts'
@@ -9,16 +9,9 @@ export const redPixelPng = Buffer.from(
   'base64',
 )
 
-/** Describes `redPixelPng` as the request readers do when it is stored as `in1/0`. */
+/** Describes `redPixelPng` as the request readers do. */
 export function receivedImage(path: readonly (string | number)[]): ReceivedImage {
-  const sha256 = createHash('sha256').update(redPixelPng).digest('hex')
-  return {
-    path,
-    blobKey: 'in1/0',
-    bytes: redPixelPng.length,
-    sha256,
-    sniffedType: 'image/png',
-  }
+  return { path, content: redPixelPng, sniffedType: 'image/png' }
 }
 
 /** A valid PNG of exactly `bytes` bytes: the red pixel and a private chunk. Another `salt` gives other bytes. */

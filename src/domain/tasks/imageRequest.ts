@@ -76,16 +76,24 @@ export type ImageRequest = {
   readonly inputs: readonly InputImage[]
 }
 
-/** One image of a request that is not validated yet. The image is already in the blob store. */
+/** One image of a request that is not validated yet. */
 export type ReceivedImage = {
   /** The keys and indices that lead to the image in the request. */
   readonly path: readonly (string | number)[]
-  readonly blobKey: string
-  readonly bytes: number
-  /** The hash of the decoded bytes, in lower-case hex. */
-  readonly sha256: string
+  readonly content: Uint8Array
   /** The type that the bytes show. Absent if they are not a complete PNG, JPEG or WebP. */
   readonly sniffedType?: ImageMimeType
+}
+
+/** A validated request. Its images are not stored yet. */
+export type UnstoredRequest = Omit<ImageRequest, 'inputs'> & {
+  readonly inputs: readonly UnstoredImage[]
+}
+
+export type UnstoredImage = {
+  /** The type that the bytes show. */
+  readonly mimeType: ImageMimeType
+  readonly content: Uint8Array
 }
 
 /**

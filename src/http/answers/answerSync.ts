@@ -11,57 +11,19 @@ import { sendNative } from './sendNative.ts'
 import { setCreditsCharged, taskUrl } from './taskHeaders.ts'
 
 /**
- * Limit for the tasks that one call waits for, one after the other. When a call has joined the task of an
- * earlier call with its key, and that task is cancelled because its client left, the call is accepted again
- * as a new task. Without a limit, this could repeat for ever.
- */
-const tasksWaitedForMax = 3
-
-/**
- * Keeps the call open until its task ends, or until the synchronous deadline. The call may have joined the
- * task of an earlier call, by the same idempotency key. That task may be cancelled because the earlier client
- * left. Then its key is free again, and this call is accepted once more as a new task. A cancel that somebody
- * asked for is final, and every call that waits for the task gets it as the answer.
+ * Keeps the call open until its task ends, or until the synchronous deadline. The call may have joined the task of an
+ * earlier call, by the same idempotency key. Where that task is cancelled because the earlier client left, the answer
+ * is a 500 that may be repeated: the key is free by then, so the repeated call makes a new task.
  */
 export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted {
-  return async (first, acceptAgain) => {
-    const endsAtMs = performance.now() + parts.config.syncDeadlineMs
-    let accepted = first
-    for (let waitedFor = 1; ; waitedFor += 1) {
-      context.set('X-Task-Id', accepted.taskId)
-      // If the client never receives this answer, it can still find the image under this URL.
-      context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
-      const waitMs = Math.max(0, endsAtMs - performance.now())
-      const task = await parts.syncWaits.wait(accepted, context.res, waitMs)
-      const mayAcceptAgain = accepted.replayed && waitedFor < tasksWaitedForMax
-      if (!mayAcceptAgain || acceptAgain === undefined || !isKeyFree(task)) {
-        if (task === 'missing') return answerMissing(context, parts, accepted)
-        return answerTask(context, parts, task)
-      }
-      removeTask(context)
-      const next = await acceptAgain()
-      if (!next.ok) return next.failure
-      accepted = next.value
-    }
+  return async (accepted) => {
+    context.set('X-Task-Id', accepted.taskId)
+    // If the client never receives this answer, it can still find the image under this URL.
+    context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
+    const task = await parts.syncWaits.wait(accepted, context.res, parts.config.syncDeadlineMs)
+    if (task === 'missing') return answerMissing(context, parts, accepted)
+    return answerTask(context, parts, task)
   }
-}
-
-/**
- * Returns whether the idempotency key of the task no longer names it, because the client that made the task has
- * left, or because the task has no row.
- */
-function isKeyFree(task: TaskView | 'missing' | 'client_left'): boolean {
-  if (task === 'client_left') return false
-  return task === 'missing' || task.failure?.cause === 'client_left'
-}
-
-/**
- * Removes a cancelled or missing task from the headers and the state, because an error that follows must not name it.
- */
-function removeTask(context: ApiContext): void {
-  for (const name of ['X-Task-Id', 'Location', 'Idempotent-Replayed']) context.remove(name)
-  delete context.state.taskId
-  delete context.state.replayed
 }
 
 /**
@@ -78,7 +40,10 @@ function answerMissing(
   if (!replayed) {
     parts.reportError?.(new Error(`PostgreSQL has lost ${taskId}`), { requestId, route })
   }
-  removeTask(context)
+  // The error must not name a task that does not exist.
+  for (const name of ['X-Task-Id', 'Location', 'Idempotent-Replayed']) context.remove(name)
+  delete context.state.taskId
+  delete context.state.replayed
   context.state.retryIsUnsafe = false
   return { tag: 'internal_error' }
 }
@@ -104,8 +69,7 @@ async function answerTask(
       return { tag: 'result_expired' }
     case 'succeeded':
       await sendNative(context, parts, task, {
-        headers: { 'X-Credits-Charged': String(chargedCredits(task)) },
-        ...(context.state.replayed === true ? {} : { image: 'paid_answer' }),
+        'X-Credits-Charged': String(chargedCredits(task)),
       })
       return undefined
     default:

@@ -3,41 +3,43 @@ import { splitAtImage } from '../../domain/upstream/nativeResponse.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
 import { base64Length, encodeBase64 } from '../../streams/base64.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
-import type { Piece } from '../intake/loopTurns.ts'
-import { pullInTurns } from '../intake/loopTurns.ts'
 import { sendStream } from './sendBody.ts'
 
 /**
  * Sends the native response of a succeeded task. The image bytes are streamed from the blob store into the
  * response. Throws when the response or the image is missing although the task has not expired. Such an image
- * is lost, so the answer tells the client not to retry. `image`: see `loopTurns.ts`.
+ * is lost, so the answer tells the client not to retry.
  */
 export async function sendNative(
   context: ApiContext,
-  parts: ApiParts,
+  { blobs }: Pick<ApiParts, 'blobs'>,
   task: TaskView,
-  options: {
-    readonly headers?: Readonly<Record<string, string>>
-    readonly image?: Piece['image']
-  } = {},
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const { native, asset } = task
   if (native === undefined || asset === undefined) throw lost(context, task, 'answer')
-  const image = await parts.blobs.read(answerImageKey(asset.answerId))
-  if (image === undefined) throw lost(context, task, 'image')
   const { before, after } = splitAtImage(native)
   const [head, tail] = [Buffer.from(before), Buffer.from(after)]
-  await sendStream(context, {
+  const isSent = await sendStream(context, {
     status: 200,
-    headers: { 'Content-Type': 'application/json', ...options.headers },
-    contentLength: head.length + base64Length(image.bytes) + tail.length,
-    content: async function* () {
-      yield head
-      const { loopTurns } = parts
-      yield* encodeBase64(pullInTurns(loopTurns, task.accountId, image.content, options.image))
-      yield tail
+    headers: { 'Content-Type': 'application/json', ...headers },
+    contentLength: head.length + base64Length(asset.bytes) + tail.length,
+    open: async () => {
+      const image = await blobs.read(answerImageKey(asset.answerId))
+      return image && around(head, encodeBase64(image.content), tail)
     },
   })
+  if (!isSent) throw lost(context, task, 'image')
+}
+
+async function* around(
+  head: Uint8Array,
+  content: AsyncIterable<Uint8Array>,
+  tail: Uint8Array,
+): AsyncGenerator<Uint8Array> {
+  yield head
+  yield* content
+  yield tail
 }
 
 function lost(context: ApiContext, { taskId }: TaskView, part: 'image' | 'answer'): Error {

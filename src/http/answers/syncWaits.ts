@@ -23,7 +23,7 @@ type Awaited = TaskView | 'missing' | 'client_left'
  * Counts the clients that wait for each task. A client whose connection broke often sends its request again
  * with the same key. The second connection then joins the task before Darkroom notices that the first one is
  * dead, and the task must not be cancelled. The count leaves out clients of other API processes, and a client
- * that joins during the cancellation. For these, `answerSync` accepts the call again.
+ * that joins during the cancellation. These are answered with a 500 that may be repeated.
  */
 export function createSyncWaits(
   tasks: Pick<TaskService, 'awaitEndOfCall' | 'cancelLeft'>,

@@ -1,26 +1,23 @@
+import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../../domain/accounts/account.ts'
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
-import { jsonPieces } from '../../domain/jsonPieces.ts'
 import { idempotencyKeyBytesMax } from '../../domain/limits.ts'
+import type { BlobStore, PutOptions } from '../../domain/ports/blobStore.ts'
 import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
-import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
-import type { Accepted, ParamNames } from '../../tasks/acceptTask.ts'
-import { roomFor } from '../../tasks/byteBudget.ts'
+import type { InputImage, UnstoredImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
+import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
-import type { OpenBodyOptions } from './openBody.ts'
-import { isSmallBody } from './openBody.ts'
-import type { Staging } from './staging.ts'
-import { createStaging } from './staging.ts'
+import type { BodyOptions } from './body.ts'
 
 /**
  * Does what the five routes that make a task have in common: reads the idempotency key, receives the body with
- * `receive`, accepts the request as a task, and answers with `answer`. If the request makes no new task, the images
- * that were stored for it are discarded at the end, also when the client leaves midway.
+ * `receive`, stores the images, accepts the request as a task, and answers with `answer`.
  */
 export async function acceptRequest(
   context: ApiContext,
@@ -31,113 +28,105 @@ export async function acceptRequest(
 ): Promise<HttpFailure | undefined> {
   const key = readIdempotencyKey(context.req)
   if (!key.ok) return key.failure
-  const staging = createStaging(parts.tasks, parts.blobs)
-  const entry = { context, caller, parts, staging, key: key.value }
-  try {
-    const { ingressLimitBytes } = parts.config
-    const { accountId } = caller
-    const room = roomFor(parts.largeBodies, accountId)
-    const textRoom = roomFor(parts.requestTexts, accountId, textWaitMs)
-    const options = { ingressLimitBytes, accountId, room, textRoom, turns: parts.loopTurns }
-    // The texts stay in memory, in several copies, until `accept` has stored them. So their room is given back only
-    // after `accept`.
-    const received = await receiveAndAccept(entry, () => receive(staging, options)).finally(
-      textRoom.end,
-    )
-    if (!received.ok) return received.failure
-    return await answer(received.value.accepted, received.value.acceptAgain)
-  } finally {
-    if (context.state.replayed !== false) await discardStaged(context, parts, staging)
-  }
+  const entry = { context, caller, parts, ...defined({ key: key.value }) }
+  const accepted = await receiveAndAccept(entry, receive)
+  return accepted.ok ? answer(accepted.value) : accepted.failure
 }
 
-/** Reads and validates the body of one route. Stores the images of the body in `staging`. */
-export type Receive = (
-  staging: Staging,
-  options: OpenBodyOptions,
-) => Promise<Result<Received, HttpFailure>>
+/** Reads and validates the body of one route. */
+export type Receive = (options: BodyOptions) => Promise<Result<Received, RequestFailure>>
 
-type Received = { readonly request: ImageRequest; readonly paramNames?: ParamNames }
+type Received = { readonly request: UnstoredRequest; readonly paramNames?: ParamNames }
 
-/**
- * Answers an accepted request. `acceptAgain` accepts the same request once more. A synchronous answer needs it for a
- * request that joined the task of an earlier request by the same idempotency key: the client of the earlier request
- * may leave, and its task is then cancelled if no call may have done work. This cancel makes the key free, so
- * `acceptAgain` can make a new task with the key.
- *
- * `acceptAgain` is `undefined` if the request made a new task itself, and if its text is too large to keep in memory.
- */
-export type AnswerAccepted = (
-  accepted: Accepted,
-  acceptAgain: AcceptAgain | undefined,
-) => Promise<HttpFailure | undefined>
-
-type AcceptAgain = () => Promise<Result<Accepted, HttpFailure>>
-
-/**
- * Limit for the text of a request that `acceptAgain` keeps in memory while its call waits for the end of a task, in
- * UTF-16 code units. Almost every prompt is shorter, and many waiting calls with such texts fit into memory. For a
- * request with more text there is no `acceptAgain`.
- */
-const keptTextLengthMax = 256 * 1024
-
-/**
- * How long a request with long texts waits for room in memory. One account gets room for one request of the largest
- * size at a time. Receiving such a request takes about a second, or eight seconds while other accounts use the API.
- * So this wait is enough for a short burst of such requests. While a body waits for room, nothing more of it is read.
- */
-const textWaitMs = 30_000
+/** Answers an accepted request. */
+export type AnswerAccepted = (accepted: Accepted) => Promise<HttpFailure | undefined>
 
 type Entry = {
   readonly context: ApiContext
   readonly caller: Caller
   readonly parts: ApiParts
-  readonly staging: Staging
-  readonly key: Uint8Array | undefined
+  readonly key?: Uint8Array
 }
 
 /**
- * Receives a request and accepts it. This is a function of its own so that the request goes out of scope when the
- * function returns: a synchronous answer may take minutes, and the request must not stay in memory for so long. Only
- * `acceptAgain` keeps the request, if it is short.
+ * Receives a request and accepts it. This is a function of its own so that the request and its images go out of scope
+ * when it returns: a synchronous answer may take minutes, and they must not stay in memory for so long.
  */
 async function receiveAndAccept(
   entry: Entry,
-  receive: () => Promise<Result<Received, HttpFailure>>,
-): Promise<Result<{ accepted: Accepted; acceptAgain: AcceptAgain | undefined }, HttpFailure>> {
-  const received = await receive()
-  if (!received.ok) return received
-  const accepted = await accept(entry, received.value)
-  if (!accepted.ok) return accepted
-  const isKept = accepted.value.replayed && isShort(received.value.request)
-  const acceptAgain = isKept ? () => accept(entry, received.value) : undefined
-  return succeed({ accepted: accepted.value, acceptAgain })
+  receive: Receive,
+): Promise<Result<Accepted, RequestFailure>> {
+  const { caller, parts } = entry
+  const room = parts.largeBodies.open(caller.accountId)
+  try {
+    const received = await receive({ limitBytes: parts.config.ingressLimitBytes, room })
+    return received.ok ? await storeAndAccept(entry, received.value) : received
+  } finally {
+    room.end()
+  }
 }
 
-function isShort({ body }: ImageRequest): boolean {
-  if (body.kind === 'prompt') return body.prompt.length <= keptTextLengthMax
-  let length = 0
-  for (const piece of jsonPieces({ ...body.content }, 'as given')) {
-    length += piece.length
-    if (length > keptTextLengthMax) return false
+/**
+ * Stores the images of a valid request in one upload, and accepts the request. The row of the upload is written before
+ * its first image, so that the sweep finds whatever a process leaves behind that is killed in between. If the request
+ * makes no new task, the upload is discarded at the end.
+ */
+async function storeAndAccept(
+  entry: Entry,
+  { request, paramNames }: Received,
+): Promise<Result<Accepted, RequestFailure>> {
+  const { context, parts } = entry
+  const uploadId = request.inputs.length === 0 ? undefined : await parts.tasks.openUpload()
+  try {
+    const inputs: InputImage[] = []
+    for (const [i, image] of request.inputs.entries()) {
+      const flushLater = i + 1 < request.inputs.length
+      inputs.push(await storeImage(parts.blobs, `${uploadId}/${i}`, image, { flushLater }))
+    }
+    return await accept(entry, {
+      request: { ...request, inputs },
+      ...defined({ uploadId, paramNames }),
+    })
+  } finally {
+    if (uploadId !== undefined && context.state.replayed !== false) {
+      await discardUpload(context, parts, uploadId)
+    }
   }
-  return true
+}
+
+async function storeImage(
+  blobs: BlobStore,
+  blobKey: string,
+  { mimeType, content }: UnstoredImage,
+  options: PutOptions,
+): Promise<InputImage> {
+  const sha256 = await sha256Of(content)
+  await blobs.put(blobKey, content, options)
+  return { blobKey, mimeType, bytes: content.length, sha256 }
+}
+
+/** Hashing this many bytes takes about four milliseconds. */
+const sliceBytes = 4 * 1024 * 1024
+
+/** Returns the hash in lower-case hex. The event loop turns between two slices. */
+async function sha256Of(content: Uint8Array): Promise<string> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < content.length; at += sliceBytes) {
+    if (at > 0) await nextTurn()
+    hash.update(content.subarray(at, at + sliceBytes))
+  }
+  return hash.digest('hex')
 }
 
 async function accept(
-  { context, caller, parts, staging, key }: Entry,
-  { request, paramNames }: Received,
-): Promise<Result<Accepted, HttpFailure>> {
+  { context, caller, parts, key }: Entry,
+  input: Omit<AcceptInput, 'caller' | 'idempotencyKey'>,
+): Promise<Result<Accepted, RequestFailure>> {
   // If `accept` throws, the task may exist nevertheless. A client that sends its request again without a key would
   // then make a second task.
   context.state.retryIsUnsafe = key === undefined
-  const input = {
-    caller,
-    request,
-    pause: () => parts.loopTurns.pause(caller.accountId, { ofSmallBody: isSmallBody(context.req) }),
-    ...defined({ uploadId: staging.uploadId(), idempotencyKey: key, paramNames }),
-  }
-  const accepted = await parts.tasks.accept(input).catch((error: unknown) => {
+  const submission = { ...input, caller, ...defined({ idempotencyKey: key }) }
+  const accepted = await parts.tasks.accept(submission).catch((error: unknown) => {
     if (error instanceof NothingWrittenError) context.state.retryIsUnsafe = false
     throw error
   })
@@ -154,16 +143,16 @@ async function accept(
 }
 
 /**
- * Makes the stored images due for the sweep. An error here is reported and does not change the answer. After such an
- * error, the sweep deletes the upload when it is `uploadGraceMs` old.
+ * Makes an upload due for the sweep. An error here is reported and does not change the answer. After such an error, the
+ * sweep deletes the upload when it is `uploadGraceMs` old.
  */
-async function discardStaged(
+async function discardUpload(
   context: ApiContext,
   parts: ApiParts,
-  staging: Staging,
+  uploadId: string,
 ): Promise<void> {
   try {
-    await staging.discard()
+    await parts.tasks.discardUpload(uploadId)
   } catch (error) {
     const { requestId, route } = context.state
     parts.reportError?.(error, { requestId, route })

@@ -1,170 +1,105 @@
-import type { BusboyInstance } from '@fastify/busboy'
+import { isUtf8 } from 'node:buffer'
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
-import { invalidRequest } from '../../domain/failure.ts'
-import { requestTextBytesMax } from '../../domain/limits.ts'
+import {
+  inputImageBytesMax,
+  requestBesidesImagesBytesMax,
+  requestTextBytesMax,
+} from '../../domain/limits.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
-import { IntakeAbandonedError } from '../../streams/intakeFailure.ts'
-import { jsonTextBytes } from '../../streams/json/documentBuilder.ts'
-import { failureOfBodyError, unreadable } from './bodyFailures.ts'
-import type { ApiContext, HttpFailure } from '../context.ts'
-import { createFormParser, imageNames, textsTooLarge } from './formParser.ts'
-import { createFormBoundaries } from './formBoundaries.ts'
-import { boundaryOf, checkFormType, unusableBoundary } from './mediaType.ts'
-import type { OpenBody, OpenBodyOptions } from './openBody.ts'
-import { openBody } from './openBody.ts'
-import type { Staging } from './staging.ts'
+import { editsFields } from '../../schema/imagesRequest.ts'
+import {
+  invalidImage,
+  invalidValue,
+  paramPath,
+  unknownParameter,
+} from '../../schema/requestFailures.ts'
+import type { ApiContext } from '../context.ts'
+import type { BodyOptions } from './body.ts'
+import { readBody, unreadable } from './body.ts'
+import type { PartHead } from './formParts.ts'
+import { readParts } from './formParts.ts'
+import { formBoundary } from './mediaType.ts'
+import { receivedImage } from './receiveJson.ts'
 
 type ReceivedForm = {
   readonly fields: Readonly<Record<string, string>>
   readonly image?: ReceivedImage
 }
 
-/** Reads the body of an edits form. The image is stored while the body arrives. */
+/**
+ * Names of the image part. Official clients send a single image as `image`, and a list of one image as `image[]`. Only
+ * the name decides whether a part is an image or a text: clients leave type and file name out, or guess them.
+ */
+const imageNames: readonly string[] = ['image', 'image[]']
+
+const textNames: readonly string[] = Object.keys(editsFields.shape)
+
+/** Reads the body of an edits form: texts, each at most once, and at most one image. */
 export async function receiveForm(
   context: ApiContext,
-  options: OpenBodyOptions,
-  staging: Staging,
-): Promise<Result<ReceivedForm, HttpFailure>> {
-  const contentType = context.req.headers['content-type'] ?? ''
-  const wrongType = checkFormType(contentType)
-  if (wrongType !== undefined) return fail(wrongType)
-  const body = await openBody(context, options)
-  if (!body.ok) return body
-  try {
-    const form = await readForm(body.value, contentType, (image) =>
-      staging.take(image, { path: ['image'], index: 0 }),
-    )
-    return form.ok ? form : fail(await body.value.refusal(form.failure))
-  } catch (error) {
-    return fail(failureOfBodyError(error))
-  } finally {
-    body.value.close()
-  }
-}
-
-/**
- * Parses the form and passes the image to `take`. Throws the errors of the body and of `take`. Before this
- * function ends, with a result or an error, `take` has ended too.
- */
-async function readForm(
-  { content, coverTexts, pause }: OpenBody,
-  contentType: string,
-  take: (content: AsyncIterable<Uint8Array>) => Promise<ReceivedImage>,
+  options: BodyOptions,
 ): Promise<Result<ReceivedForm, RequestFailure>> {
+  const boundary = formBoundary(context.req.headers['content-type'])
+  if (!boundary.ok) return boundary
+  const body = await readBody(context, options)
+  if (!body.ok) return body
   const fields = new Map<string, string>()
-  const stopped = Promise.withResolvers<RequestFailure>()
-  // `take` may fail when nothing waits for this promise any more. Without this line, that would be an unhandled
-  // rejection, which ends the process.
-  stopped.promise.catch(() => {})
-  let taking: Promise<ReceivedImage> | undefined
-  let abandon: (() => void) | undefined
-  const texts = createFormTexts(pause)
-  const arrived = { textBytes: 0, inImage: false }
-  const parser = createFormParser(contentType, {
-    onText: (name, value) => {
-      texts.add(value)
-      if (fields.has(name)) stopped.resolve(givenTwice(name))
-      fields.set(name, value)
-    },
-    onImage: (image) => {
-      abandon = () => image.destroy(new IntakeAbandonedError('The form was refused.'))
-      arrived.inImage = true
-      image.once('end', () => (arrived.inImage = false))
-      taking = take(image)
-      taking.catch(stopped.reject)
-    },
-    onFailure: stopped.resolve,
-  })
-  const boundary = boundaryOf(contentType)
-  if (parser === undefined || boundary === undefined) return fail(unusableBoundary)
-  const parts = createFormBoundaries(boundary, (name) => imageNames.includes(name))
-  /**
-   * Yields the content for the parser. The parser keeps the bytes of a text in memory until the part of that text
-   * ends. So all bytes outside of the image count as texts, and need room as texts do.
-   */
-  async function* seen(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of content) {
-      parts.see(chunk)
-      if (!arrived.inImage) arrived.textBytes += chunk.length
-      await coverTexts(Math.max(texts.bytes(), arrived.textBytes))
-      yield chunk
-      const failure = await texts.count()
-      if (failure !== undefined) stopped.resolve(failure)
+  let image: ReceivedImage | undefined
+  let textBytes = 0
+  for await (const part of readParts(body.value, boundary.value)) {
+    if (part === 'malformed') return fail(malformed)
+    const { head, content } = part
+    const { name = '' } = head
+    const isImage = head.isClear && imageNames.includes(name)
+    if (!isReadAsSent(head, isImage)) return fail(invalidValue(paramPath([name]), notPlain))
+    if (!head.isClear) return fail(unclearPart)
+    if (isImage) {
+      if (image !== undefined) return fail(oneImageOnly)
+      if (content.length > inputImageBytesMax) return fail(imageTooLarge)
+      image = receivedImage(['image'], content)
+      continue
     }
+    if (!textNames.includes(name)) return fail(unknownParameter(paramPath([name])))
+    if (fields.has(name)) return fail(invalidValue(name, 'it is given more than once'))
+    textBytes += content.length
+    if (textBytes > requestTextBytesMax) return fail(tooLarge(requestTextBytesMax))
+    // PostgreSQL cannot store NUL.
+    if (content.includes(0)) return fail(invalidValue(name, 'text must not contain NUL'))
+    if (!isUtf8(content)) return fail(invalidValue(name, 'text must be valid UTF-8'))
+    fields.set(name, content.toString('utf8'))
   }
-  try {
-    const failure = (await feed(seen(), parser, stopped.promise)) ?? (await texts.count())
-    await coverTexts(texts.bytes())
-    const refused = parts.failure() ?? failure
-    if (refused !== undefined) return fail(refused)
-    const partsRead = fields.size + (taking === undefined ? 0 : 1)
-    if (parts.delimiters() !== partsRead + 1) return fail(partNotRead)
-    const image = await taking
-    return succeed({ fields: Object.fromEntries(fields), ...defined({ image }) })
-  } finally {
-    abandon?.()
-    await taking?.catch(() => {})
-    parser.destroy()
-  }
+  const besidesBytes = body.value.length - (image?.content.length ?? 0)
+  if (besidesBytes > requestBesidesImagesBytesMax)
+    return fail(tooLarge(requestBesidesImagesBytesMax))
+  return succeed({ fields: Object.fromEntries(fields), ...defined({ image }) })
 }
 
 /**
- * Writes the content into the parser, no faster than the image is stored. Returns the first failure at once. The rest
- * of the content then stays unread.
+ * Returns whether the bytes of a part are what the client meant. RFC 7578 section 4.7 forbids transfer encodings, but
+ * some clients name one that changes nothing. An image may name any charset, because bytes have none.
  */
-async function feed(
-  content: AsyncIterable<Uint8Array>,
-  parser: BusboyInstance,
-  stopped: Promise<RequestFailure>,
-): Promise<RequestFailure | undefined> {
-  for await (const chunk of content) {
-    const written = new Promise<undefined>((resolve) => {
-      parser.write(chunk, () => resolve(undefined))
-    })
-    const failure = await Promise.race([stopped, written])
-    if (failure !== undefined) return failure
-  }
-  const finished = new Promise<undefined>((resolve) => {
-    parser.once('finish', () => resolve(undefined))
-  })
-  parser.end()
-  return Promise.race([stopped, finished])
+function isReadAsSent({ charsets, transferEncodings }: PartHead, isImage: boolean): boolean {
+  return (
+    transferEncodings.every((encoding) => /^(?:7bit|8bit|binary)$/i.test(encoding)) &&
+    (isImage || charsets.every((charset) => /^utf-?8$/i.test(charset)))
+  )
 }
 
-/**
- * Counts the bytes of a form's texts. The parser only adds its texts here. They are counted afterwards, in slices
- * with pauses between them, because counting a text of megabytes at once would block the event loop.
- */
-function createFormTexts(pause: () => Promise<void>) {
-  const uncounted: string[] = []
-  let bytes = 0
-
-  /**
-   * Counts the texts that were added since the last call. Returns the failure when all texts together are too large.
-   */
-  async function count(): Promise<RequestFailure | undefined> {
-    for (let text = uncounted.shift(); text !== undefined; text = uncounted.shift()) {
-      for (let at = 0; at < text.length; at += sliceLength) {
-        if (at > 0) await pause()
-        bytes += jsonTextBytes(text.slice(at, at + sliceLength))
-        if (bytes > requestTextBytesMax) return textsTooLarge
-      }
-    }
-    return undefined
-  }
-
-  return { add: (text: string) => void uncounted.push(text), count, bytes: () => bytes }
-}
-
-const sliceLength = 64 * 1024
-
-function givenTwice(name: string): RequestFailure {
-  return invalidRequest('invalid_value', name, `'${name}' is given more than once.`)
-}
-
-const partNotRead = unreadable(
-  'Each part of the form must be form-data with a name, after a line with only the boundary.',
+const notPlain = 'the part must have no Content-Transfer-Encoding, and a text must be UTF-8'
+const malformed = unreadable(
+  'The form is malformed or ends too early. Each part must begin with a line that has only the boundary.',
+)
+const unclearPart = unreadable('Each part of the form must be form-data with one name.')
+const tooLarge = (limitBytes: number): RequestFailure => ({
+  tag: 'body_too_large',
+  limitBytes,
+  texts: true,
+})
+const imageTooLarge = invalidImage('image', `it is larger than ${inputImageBytesMax} bytes`)
+const oneImageOnly = invalidValue(
+  'image',
+  'only one image is allowed; /v1/images/tasks accepts more',
 )

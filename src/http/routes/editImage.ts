@@ -22,8 +22,8 @@ export const editImageRoute: Route = {
 /** `POST /v1/images/edits`: answers with the image when it is finished. */
 export function editImage(parts: ApiParts): AccountHandler {
   return (context, caller) => {
-    const receive: Receive = async (staging, options) => {
-      const received = await receiveForm(context, options, staging)
+    const receive: Receive = async (options) => {
+      const received = await receiveForm(context, options)
       if (!received.ok) return received
       const { fields, image } = received.value
       const request = parseEditsRequest(fields, image)

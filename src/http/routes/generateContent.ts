@@ -107,8 +107,8 @@ async function acceptContent(
 ): Promise<HttpFailure | undefined> {
   const model = parseContentModel(context.params['model'] ?? '')
   if (!model.ok) return model.failure
-  const receive: Receive = async (staging, options) => {
-    const received = await receiveJson(context, options, isContentImagePath, staging, 'either')
+  const receive: Receive = async (options) => {
+    const received = await receiveJson(context, options, isContentImagePath, 'either')
     if (!received.ok) return received
     const { document, images } = received.value
     return parseContentRequest(route, model.value, document, images)

@@ -43,17 +43,12 @@ export const generateImageRoute: Route = {
 /** `POST /v1/images/generations`: answers with the image when it is finished. */
 export function generateImage(parts: ApiParts): AccountHandler {
   return (context, caller) => {
-    const receive: Receive = async (staging, options) => {
-      const received = await receiveJson(context, options, isImagePath, staging)
+    const receive: Receive = async (options) => {
+      const received = await receiveJson(context, options, () => false)
       if (!received.ok) return received
       const request = parseGenerationsRequest(received.value.document)
       return request.ok ? succeed({ request: request.value }) : request
     }
     return acceptRequest(context, caller, parts, receive, answerSync(context, parts))
   }
-}
-
-/** `receiveJson` looks for no images, because this request has none. */
-function isImagePath(): boolean {
-  return false
 }

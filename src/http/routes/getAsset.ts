@@ -1,4 +1,5 @@
 import { taskIdPattern } from '../../domain/ids.ts'
+import type { ByteRange } from '../../domain/ports/blobStore.ts'
 import type { TaskAsset, TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
@@ -6,7 +7,6 @@ import { etagMatches } from '../answers/etag.ts'
 import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
-import { pullInTurns } from '../intake/loopTurns.ts'
 import { inputMimeTypes } from '../../domain/models/models.ts'
 import { taskId } from '../../schema/answers/taskRecord.ts'
 import type { Content, Route } from '../route.ts'
@@ -59,16 +59,9 @@ export const getAssetRoute: Route = {
       headers: answerHeaders,
     },
   },
-  errors: ['asset_not_found', 'range_not_satisfiable', 'rate_limit_exceeded'],
+  errors: ['asset_not_found', 'range_not_satisfiable'],
   handler: getAsset,
 }
-
-/**
- * Limit for the assets that are sent at the same time. A client without an API key can read an asset
- * slowly, as long as it reads something every 60 seconds (`createServer.ts`), and each stream takes up to
- * `assetStreamBytes` for that time. Together they take 256 MiB at most.
- */
-export const assetStreamsMax = 256
 
 /**
  * `GET /v1/assets/{task_id}/{name}?…`: answers with the image behind a signed URL, without an API key. A
@@ -108,65 +101,17 @@ async function sendAsset(
   const range = rangeOf(context, etag, asset.bytes)
   if (range === 'unsatisfiable') return { tag: 'range_not_satisfiable', bytes: asset.bytes }
   const part = range === 'whole' ? undefined : range
-  const send = async () => await sendImage(context, parts, task, { asset, headers, part })
-  if (context.method === 'HEAD') return send()
-  const { assetStreams } = parts
-  if (!(await assetStreams.take(task.accountId, assetStreamBytes, waitMs))) {
-    return { tag: 'too_many_downloads', retryAfterSeconds: 5 }
-  }
-  try {
-    return await send()
-  } finally {
-    assetStreams.give(task.accountId, assetStreamBytes)
-  }
-}
-
-/**
- * The memory that an asset takes while it is sent: three pieces of 256 KiB from S3, and the buffers of the stream
- * and the socket.
- */
-export const assetStreamBytes = 1024 * 1024
-
-/**
- * The work of opening an image in the blob store, which happens outside of a turn of the event loop (`besidesMs` in
- * `loopTurns.ts`). It counts as work of the account.
- */
-const openMs = 1
-
-/**
- * How long a download waits until memory for it is free. Long enough for a page that loads many images at once.
- * After this wait, the client gets a 429 with a Retry-After.
- */
-const waitMs = 3_000
-
-type ImageAnswer = {
-  readonly asset: NamedAsset
-  readonly headers: ReturnType<typeof assetHeaders>
-  readonly part: ByteRange | undefined
-}
-
-async function sendImage(
-  context: ApiContext,
-  parts: ApiParts,
-  { accountId }: TaskView,
-  { asset, headers, part }: ImageAnswer,
-): Promise<HttpFailure | undefined> {
-  await parts.loopTurns.pause(accountId, { besidesMs: openMs, image: 'download' })
-  const found = await parts.blobs.read(answerImageKey(asset.answerId), part)
-  if (found === undefined) return notFound
-  await sendStream(context, {
+  const isSent = await sendStream(context, {
     status: part === undefined ? 200 : 206,
-    headers: {
-      ...headers,
-      'Content-Type': asset.mimeType,
-      ...(part === undefined
-        ? {}
-        : { 'Content-Range': `bytes ${part.first}-${part.last}/${asset.bytes}` }),
-    },
+    headers: { ...headers, 'Content-Type': asset.mimeType, ...contentRange(part, asset.bytes) },
     contentLength: part === undefined ? asset.bytes : part.last - part.first + 1,
-    content: () => pullInTurns(parts.loopTurns, accountId, found.content, 'download'),
+    open: async () => (await parts.blobs.read(answerImageKey(asset.answerId), part))?.content,
   })
-  return undefined
+  return isSent ? undefined : notFound
+}
+
+function contentRange(part: ByteRange | undefined, bytes: number): Record<string, string> {
+  return part === undefined ? {} : { 'Content-Range': `bytes ${part.first}-${part.last}/${bytes}` }
 }
 
 /**
@@ -200,9 +145,6 @@ function assetHeaders(
     'Cross-Origin-Resource-Policy': 'cross-origin',
   }
 }
-
-/** The positions of the first and the last byte. Both belong to the range. */
-type ByteRange = { readonly first: number; readonly last: number }
 
 const singleRange = /^bytes=\s*(?:(\d+)-(\d*)|-(\d+))\s*$/i
 

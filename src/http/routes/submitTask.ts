@@ -37,8 +37,8 @@ export const submitTaskRoute: Route = {
 /** `POST /v1/images/tasks`: answers at once with the id of the task. */
 export function submitTask(parts: ApiParts): AccountHandler {
   return (context, caller) => {
-    const receive: Receive = async (staging, options) => {
-      const received = await receiveJson(context, options, isTaskImagePath, staging)
+    const receive: Receive = async (options) => {
+      const received = await receiveJson(context, options, isTaskImagePath)
       if (!received.ok) return received
       const { document, images } = received.value
       const request = parseTaskRequest(document, images)

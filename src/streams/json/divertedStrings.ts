@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
-import type { Base64Decoder } from '../base64.ts'
-import { createBase64Decoder } from '../base64.ts'
+import type { Base64Decoder } from './base64Decoders.ts'
+import { createBase64Decoder } from './base64Decoders.ts'
 import { createTextGatherer } from './textGatherer.ts'
 import type { JsonIntakeFailure, JsonPath } from '../intakeFailure.ts'
 import { IntakeAbandonedError } from '../intakeFailure.ts'

@@ -70,6 +70,22 @@ describe('a synchronous call', () => {
     ).toBe(expected)
   })
 
+  it('that joined a task gets a 500 that it may repeat when the task is cancelled because its first client left', async () => {
+    const join = () => api.postJson(path, body, { 'Idempotency-Key': 'joined' })
+    const { answer: first, taskId } = await answerAfter(async (taskId) => {
+      const joined = join()
+      await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(2)
+      await api.tasks.fail(taskId, { code: 'cancelled', cause: 'client_left', workPossible: false })
+      const answer = await joined
+      expect(answer.status).toBe(500)
+      expect(answer.headers.get('idempotent-replayed')).toBe('true')
+      expect(answer.headers.get('x-should-retry')).toBeNull()
+      expect((await errorOf(answer)).code).toBe('cancelled')
+    }, join)
+    expect(first.status).toBe(500)
+    expect(api.tasks.newestId()).toBe(taskId)
+  })
+
   it.each([
     ['without a key', {}],
     ['with a key', { 'Idempotency-Key': 'charged' }],

@@ -28,6 +28,13 @@ function post(parts: readonly FormPart[]): Promise<Response> {
   return api.send(path, { method: 'POST', body, headers: { 'Content-Type': formType } })
 }
 
+/** Puts a boundary line into the middle of a part. */
+function withBoundary({ value, ...part }: FormPart, lineEnd: string): FormPart {
+  const line = formBody([]).subarray(0, -4)
+  const middle = [Buffer.from('\r\n'), line, Buffer.from(lineEnd)]
+  return { ...part, value: Buffer.concat([Buffer.from(value), ...middle, Buffer.from(value)]) }
+}
+
 async function errorOf(response: Response): Promise<unknown> {
   return errorResponse.parse(await response.json()).error
 }
@@ -50,6 +57,8 @@ describe('an edits form', () => {
       'a transfer encoding that changes nothing',
       [model, { ...prompt, type: 'text/plain\r\nContent-Transfer-Encoding: 8bit' }, image],
     ],
+    ['a name that is a token', [{ ...model, name: 'model', quote: '' }, prompt, image]],
+    ['a file name with quotes', [model, prompt, { ...image, filename: `a; name=prompt \\"'.png` }]],
     ['texts typed as octets', [model, { ...prompt, type: 'application/octet-stream' }, image]],
   ] as const)('is accepted: %s [sync-6]', async (_what, parts) => {
     const answering = post(parts)
@@ -186,6 +195,45 @@ describe('an edits form', () => {
       expect(await errorOf(response)).toMatchObject({ code: 'read_request_body_failed' })
     }
     expect(api.tasks.openUploads.size).toBe(0)
+  })
+
+  const whole = formBody([model, prompt, image])
+  const sendWhole = (body: Uint8Array) =>
+    api.send(path, {
+      method: 'POST',
+      body: new Uint8Array(body),
+      headers: { 'Content-Type': formType },
+    })
+
+  it.each([
+    [
+      'with line feeds alone',
+      Buffer.from(whole.toString('latin1').replaceAll('\r\n', '\n'), 'latin1'),
+    ],
+    [
+      'with a boundary line inside its image',
+      formBody([model, prompt, withBoundary(image, '\r\n')]),
+    ],
+    [
+      'with the last line inside its image',
+      formBody([model, prompt, withBoundary(image, '--\r\n')]),
+    ],
+    ['without a boundary line', Buffer.from('x'.repeat(100))],
+    ['with another form after its end', Buffer.concat([whole, Buffer.from('\r\n'), whole])],
+    ['that ends in its last line', whole.subarray(0, whole.lastIndexOf('--'))],
+  ])('is refused %s [sync-8]', async (_what, body) => {
+    const response = await sendWhole(body)
+    expect(response.status).toBe(400)
+    expect(await errorOf(response)).toMatchObject({ code: 'read_request_body_failed' })
+    expect(api.tasks.openUploads.size).toBe(0)
+  })
+
+  it('may have text before its first boundary line and after its last', async () => {
+    const answering = sendWhole(
+      Buffer.concat([Buffer.from('preamble\r\n'), whole, Buffer.from('epilogue')]),
+    )
+    await api.tasks.succeed(await api.tasks.nextId())
+    expect((await answering).status).toBe(200)
   })
 
   it.each([

@@ -1,7 +1,7 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { generateBody } from '../../support/clients/requestBodies.ts'
-import { errorResponse, taskRecordResponse } from '../../support/clients/responses.ts'
-import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
+import { taskRecordResponse } from '../../support/clients/responses.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
 const api = useTestApi()
@@ -100,46 +100,6 @@ describe('an asset', () => {
     expect(head.headers.get('content-length')).toBe(String(length))
     expect(await head.text()).toBe('')
   })
-})
-
-describe('assets beyond the streams of one process', () => {
-  it('are refused with a Retry-After; the first of another account, a HEAD and a 304 are not', async () => {
-    // Four streams, three of them for one account.
-    const busy = await startTestApi({ assetStreamsMax: 4 })
-    const own = busy.url + (await finishedAsset(busy))
-    const other = busy.url + (await finishedAsset(busy, 'sk-b'))
-    const etag = (await fetch(own)).headers.get('etag') ?? ''
-    const { read } = busy.blobs
-    const readers = Promise.withResolvers<void>()
-    const slow = vi.spyOn(busy.blobs, 'read').mockImplementation(async (key, range) => {
-      const found = await read(key, range)
-      return found && { ...found, content: after(readers.promise, found.content) }
-    })
-    const held = [1, 2, 3].map(() => fetch(own).then((response) => response.arrayBuffer()))
-    await expect.poll(() => slow.mock.calls.length).toBe(3)
-    const refused = await fetch(own)
-    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5'])
-    expect(errorResponse.parse(await refused.json()).error).toEqual({
-      message: 'Too many images are being downloaded. Try again later.',
-      type: 'rate_limit_error',
-      param: null,
-      code: 'rate_limit_exceeded',
-    })
-    expect((await fetch(own, { method: 'HEAD' })).status).toBe(200)
-    expect((await fetch(own, { headers: { 'If-None-Match': etag } })).status).toBe(304)
-    const foreign = fetch(other)
-    await expect.poll(() => slow.mock.calls.length).toBe(5)
-    readers.resolve()
-    expect((await foreign).status).toBe(200)
-    await Promise.all(held)
-    expect((await fetch(own)).status).toBe(200)
-    await busy.close()
-  })
-
-  async function* after(ready: Promise<void>, content: AsyncIterable<Uint8Array>) {
-    await ready
-    yield* content
-  }
 })
 
 it('an asset is the same 404 with a wrong URL, as soon as its task reads expired, and after the purge', async () => {

@@ -55,7 +55,7 @@ it('a submit with too much text is a 413, although it is within the ingress limi
   const response = await roomy.postJson(path, generateBody({ prompt }))
   expect(response.status).toBe(413)
   expect(await errorOf(response)).toMatchObject({
-    message: 'texts of the request body exceed 16 MB: request body too large',
+    message: 'texts of the request body exceed 4 MB: request body too large',
     code: 'read_request_body_failed',
   })
 })

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { BlobExistsError } from '../../../src/domain/ports/blobStore.ts'
-import { collect, cutAt, streamOf } from '../byteStreams.ts'
+import { cutAt, streamOf } from '../byteStreams.ts'
 
 /** A blob store in memory, for tests of other parts. */
 export type MemoryBlobs = BlobStore & {
@@ -16,12 +15,9 @@ export function createMemoryBlobs(): MemoryBlobs {
   const store: MemoryBlobs = {
     content,
     breakReadsAfter: undefined,
-    put: async (key, chunks, { after }) => {
-      const bytes = await collect(chunks)
-      await after
+    put: async (key, bytes) => {
       if (content.has(key)) throw new BlobExistsError(key)
-      content.set(key, bytes)
-      return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+      content.set(key, Buffer.from(bytes))
     },
     read: async (key, range) => {
       const whole = content.get(key)

@@ -28,14 +28,16 @@ export type FormPart = {
   readonly name?: string
   readonly filename?: string
   readonly type?: string
+  /** What is around the name. Default: a quotation mark. */
+  readonly quote?: string
   readonly value: string | Uint8Array
 }
 
 /** Builds a multipart body byte by byte, so that tests can send what no client library would. */
 export function formBody(parts: readonly FormPart[]): Buffer {
-  const pieces = parts.flatMap(({ name, filename, type, value }) => [
+  const pieces = parts.flatMap(({ name, filename, type, value, quote = '"' }) => [
     Buffer.from(`--${boundary}\r\nContent-Disposition: form-data`),
-    Buffer.from(name === undefined ? '' : `; name="${name}"`),
+    Buffer.from(name === undefined ? '' : `; name=${quote}${name}${quote}`),
     Buffer.from(filename === undefined ? '' : `; filename="${filename}"`),
     Buffer.from(type === undefined ? '' : `\r\nContent-Type: ${type}`),
     Buffer.from('\r\n\r\n'),

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,6 @@ import { answerImageKey, answerMetaKey } from '../../../src/domain/upstream/answ
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
 import { createReconcileStore } from '../../../src/wiring/stores.ts'
-import { streamOf } from '../byteStreams.ts'
 import { alwaysPresent, createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
 
@@ -32,7 +31,7 @@ export async function openReconcileWorld(): Promise<ReconcileWorld> {
   const { pool, databaseUrl, drop } = await createTestDatabase()
   const directory = await mkdtemp(join(tmpdir(), 'darkroom-reconcile-'))
   const attempts = await createTestAttempts(pool)
-  const blobs = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
+  const blobs = await createFileBlobStore({ directory, randomBytes })
   const produceImage = createProduceImage({
     presence: alwaysPresent,
     attempts,
@@ -118,7 +117,8 @@ export async function storeTestAnswer(
 ): Promise<void> {
   const { taskId, n, answerId } = given
   const bytes = Buffer.from('the image')
-  const { sha256 } = await blobs.put(answerImageKey(answerId), streamOf([bytes]), {})
+  await blobs.put(answerImageKey(answerId), bytes)
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
   const meta: AnswerMeta = {
     version: 1,
     taskId,
@@ -126,6 +126,5 @@ export async function storeTestAnswer(
     image: { mimeType: 'image/png', bytes: bytes.length, sha256, width: 1, height: 1 },
     native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
   }
-  const text = Buffer.from(JSON.stringify(meta))
-  await blobs.put(answerMetaKey(answerId), streamOf([text]), {})
+  await blobs.put(answerMetaKey(answerId), Buffer.from(JSON.stringify(meta)))
 }

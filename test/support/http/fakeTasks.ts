@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import type { TaskFailure } from '../../../src/domain/failure.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
@@ -10,7 +11,6 @@ import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
 import type { AcceptInput } from '../../../src/tasks/acceptTask.ts'
 import type { TaskService } from '../../../src/tasks/taskService.ts'
 import { familyBResponse } from '../../../src/upstream/familyB.ts'
-import { streamOf } from '../byteStreams.ts'
 import { redPixelPng } from '../images.ts'
 
 /** What a test may set. */
@@ -153,13 +153,14 @@ export function createFakeTasks(blobs: BlobStore) {
   async function finish(taskId: string): Promise<void> {
     const answerId = `an${taskId.slice(5)}`
     const key = answerImageKey(answerId)
-    const { bytes, sha256 } = await blobs.put(key, streamOf([redPixelPng]), {})
+    await blobs.put(key, redPixelPng)
+    const sha256 = createHash('sha256').update(redPixelPng).digest('hex')
     change(taskId, {
       status: 'succeeded',
       completedAtMs: 1_700_000_060_000,
       expiresAtMs: 1_700_086_460_000,
       nowMs: 1_700_000_061_000,
-      asset: { answerId, mimeType: 'image/png', bytes, sha256 },
+      asset: { answerId, mimeType: 'image/png', bytes: redPixelPng.length, sha256 },
       native: familyBNative,
     })
   }

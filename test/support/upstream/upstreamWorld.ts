@@ -11,7 +11,6 @@ import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import type { UpstreamCall, UpstreamOutcome } from '../../../src/domain/upstream/upstreamCall.ts'
 import { createUpstreamCaller } from '../../../src/upstream/callUpstream.ts'
 import { createUpstreamConnections } from '../../../src/upstream/upstreamConnections.ts'
-import { streamOf } from '../byteStreams.ts'
 import { tempFolder } from '../tempFolder.ts'
 
 const timeoutMs = 10_000
@@ -27,8 +26,7 @@ export type CallOptions = {
 
 /** Calls upstreams over real HTTP, with blobs in a temporary folder. */
 export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStore => blobs) {
-  const nowMs = Date.now
-  const blobs = await createFileBlobStore({ directory: tempFolder(), randomBytes, nowMs })
+  const blobs = await createFileBlobStore({ directory: tempFolder(), randomBytes })
   const dispatcher = createUpstreamConnections()
   onTestFinished(() => dispatcher.destroy())
   const tempDir = tempFolder()
@@ -79,7 +77,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
 
   async function storeInput(bytes: Buffer, mimeType: ImageMimeType): Promise<InputImage> {
     const blobKey = `${newUploadId(randomBytes, 'input')}/0`
-    await blobs.put(blobKey, streamOf([bytes]), {})
+    await blobs.put(blobKey, bytes)
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     return { blobKey, mimeType, bytes: bytes.length, sha256 }
   }

@@ -10,7 +10,6 @@ import {
   createSweepStep,
 } from '../../../src/tasks/reconcile/sweepStep.ts'
 import { readAnswerMeta } from '../../../src/tasks/storedAnswer.ts'
-import { streamOf } from '../../support/byteStreams.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import { loseWorker } from '../../support/database/testAttempts.ts'
@@ -41,7 +40,7 @@ async function upload(sweepAfter: string): Promise<string> {
     `insert into upload (upload_id, kind, sweep_after) values ($1, 'input', ${sweepAfter})`,
     [uploadId],
   )
-  await world.blobs.put(`${uploadId}/0`, streamOf([Buffer.from('bytes')]), {})
+  await world.blobs.put(`${uploadId}/0`, Buffer.from('bytes'))
   return uploadId
 }
 

@@ -1,0 +1,42 @@
+/** Collects the chunks of a body in one buffer. */
+export type ByteCollector = {
+  /** Copies a chunk behind the others. Returns false, and copies nothing, when they would exceed the limit together. */
+  readonly add: (chunk: Uint8Array) => boolean
+  /** How many bytes were added. */
+  readonly length: () => number
+  /** The bytes so far, without a copy. */
+  readonly bytes: () => Buffer
+}
+
+/** What a buffer has at first. Most bodies are smaller. */
+const firstBytes = 64 * 1024
+
+/** How much larger the next buffer is. Large, because a copy of 32 MiB would block other work for too long. */
+const growth = 16
+
+/**
+ * Creates a collector of at most `bytesMax` bytes. If `expectedBytes` is given, there are no more than these. A chunk is
+ * copied as it arrives: chunks that are kept would take 420 bytes each, also where a client sends single bytes. The
+ * pages of a large buffer take no memory before something is written to them.
+ */
+export function createByteCollector(bytesMax: number, expectedBytes?: number): ByteCollector {
+  const sizeMax = expectedBytes ?? bytesMax
+  let buffer = Buffer.allocUnsafeSlow(Math.min(firstBytes, sizeMax))
+  let length = 0
+
+  function add(chunk: Uint8Array): boolean {
+    const sum = length + chunk.length
+    if (sum > bytesMax) return false
+    if (sum > buffer.length) {
+      const size = expectedBytes ?? Math.min(Math.max(growth * buffer.length, sum), sizeMax)
+      const larger = Buffer.allocUnsafeSlow(size)
+      buffer.copy(larger, 0, 0, length)
+      buffer = larger
+    }
+    buffer.set(chunk, length)
+    length = sum
+    return true
+  }
+
+  return { add, length: () => length, bytes: () => buffer.subarray(0, length) }
+}

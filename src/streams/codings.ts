@@ -1,0 +1,159 @@
+import * as zlib from 'node:zlib'
+import { assertNever } from '../domain/assertNever.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import { createByteCollector } from './byteCollector.ts'
+
+export type ContentCoding = 'gzip' | 'deflate' | 'br' | 'zstd'
+
+type UnpackFailure = { readonly tag: 'too_large' } | { readonly tag: 'corrupt_coding' }
+
+type UnpackOptions = {
+  /**
+   * For answers that we have paid for: ignores what follows the end of the coding, and unpacks a body that is damaged
+   * or stops early as far as it goes.
+   */
+  readonly lenient?: boolean
+}
+
+/** The latest body to be unpacked. The next one waits for it, so that only one at a time needs memory for chunks. */
+let latest: Promise<unknown> = Promise.resolve()
+
+/**
+ * Unpacks a body that has one content coding. Fails with `too_large` when it has more than `bytesMax` bytes, and with
+ * `corrupt_coding` when it does not end with the end of its coding. Zeros after gzip are padding. One body of the
+ * process is unpacked at a time, outside of the event loop.
+ */
+export async function unpack(
+  body: Buffer,
+  coding: ContentCoding,
+  bytesMax: number,
+  { lenient = false }: UnpackOptions = {},
+): Promise<Result<Buffer, UnpackFailure>> {
+  const own = latest.then(() => unpackNow(body, coding, bytesMax, lenient))
+  // Keeps the order, and not the unpacked body.
+  latest = own.then(
+    () => {},
+    () => {},
+  )
+  return own
+}
+
+async function unpackNow(
+  body: Buffer,
+  coding: ContentCoding,
+  bytesMax: number,
+  lenient: boolean,
+): Promise<Result<Buffer, UnpackFailure>> {
+  let unpacked = await drain(createDecoder(body, coding), body, bytesMax)
+  if (lenient && coding === 'gzip' && !unpacked.isWhole && body[gzipFlagsAt] === 0) {
+    // A decoder of gzip fails when it does not find more gzip after the end. One of bare deflate stops there.
+    const decoder = zlib.createInflateRaw({ chunkSize })
+    unpacked = await drain(decoder, body.subarray(gzipHeaderBytes), bytesMax)
+  }
+  if (unpacked.isTooLarge) return fail({ tag: 'too_large' })
+  const rest = body.subarray(unpacked.bytesRead)
+  const isPadding = coding === 'gzip' && rest.equals(Buffer.alloc(rest.length))
+  const isWhole = unpacked.isWhole && (rest.length === 0 || isPadding)
+  if (!lenient && !isWhole) return fail({ tag: 'corrupt_coding' })
+  return succeed(unpacked.content)
+}
+
+/** A header of gzip has this length when its flags are 0 (RFC 1952, section 2.3). */
+const gzipHeaderBytes = 10
+const gzipFlagsAt = 3
+
+/** Unpacks `body` as far as it goes, and stops beyond `bytesMax` bytes. */
+async function drain(decoder: Decoder, body: Buffer, bytesMax: number) {
+  const collected = createByteCollector(bytesMax)
+  let isTooLarge = false
+  let isWhole = true
+  const unpacked: AsyncIterable<Buffer> = decoder
+  decoder.end(body)
+  try {
+    for await (const chunk of unpacked) {
+      isTooLarge = !collected.add(chunk)
+      if (isTooLarge) break
+    }
+  } catch {
+    isWhole = false
+  }
+  return { content: collected.bytes(), isTooLarge, isWhole, bytesRead: decoder.bytesWritten }
+}
+
+type Decoder =
+  | zlib.Gunzip
+  | zlib.Inflate
+  | zlib.InflateRaw
+  | zlib.BrotliDecompress
+  | zlib.ZstdDecompress
+
+/** Larger than the default of zlib (16 KiB), because each chunk costs a step of the event loop. */
+const chunkSize = 64 * 1024
+
+function createDecoder(body: Buffer, coding: ContentCoding): Decoder {
+  switch (coding) {
+    case 'gzip':
+      return zlib.createGunzip({ chunkSize })
+    case 'deflate':
+      return startsAsZlib(body)
+        ? zlib.createInflate({ chunkSize })
+        : zlib.createInflateRaw({ chunkSize })
+    case 'br':
+      return zlib.createBrotliDecompress({ chunkSize })
+    case 'zstd': {
+      const params = { [zlib.constants.ZSTD_d_windowLogMax]: zstdWindowLogMax }
+      return zlib.createZstdDecompress({ chunkSize, params })
+    }
+    default:
+      return assertNever(coding)
+  }
+}
+
+/**
+ * Limit for the memory of a zstd decoder: 2 to this power is 8 MiB, the largest window in HTTP (RFC 9659). The default
+ * of zlib would allow 128 MiB.
+ */
+const zstdWindowLogMax = 23
+
+/**
+ * Returns whether a `deflate` body is in the zlib format, as RFC 9110 section 8.4.1.2 says. Some clients send
+ * deflate data without the zlib header instead.
+ */
+function startsAsZlib(bytes: Uint8Array): boolean {
+  return ((bytes[0] ?? 0) & 0x0f) === 8
+}
+
+/**
+ * Limit for the codings of one body, because each coding multiplies the size to which the body unpacks. More than one
+ * coding is accepted in upstream answers only.
+ */
+const codingsMax = 3
+
+const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([
+  ['gzip', 'gzip'],
+  ['x-gzip', 'gzip'],
+  ['deflate', 'deflate'],
+  ['br', 'br'],
+  ['zstd', 'zstd'],
+  ['identity', 'identity'],
+])
+
+/**
+ * Returns the codings of a Content-Encoding header in the order in which they were applied (RFC 9110 section
+ * 8.4), without `identity`. Fails with `unsupported` for an unknown coding, and for more than `codingsMax`
+ * codings.
+ */
+export function parseContentEncoding(
+  header: string | undefined,
+): Result<readonly ContentCoding[], 'unsupported'> {
+  const names = (header ?? '').split(',').map((name) => name.trim().toLowerCase())
+  const applied: ContentCoding[] = []
+  for (const name of names) {
+    if (name === '') continue
+    const coding = codings.get(name)
+    if (coding === undefined) return fail('unsupported')
+    if (coding !== 'identity') applied.push(coding)
+  }
+  return applied.length > codingsMax ? fail('unsupported') : succeed(applied)
+}

@@ -59,6 +59,10 @@ export type HttpFailure =
   | { readonly tag: 'unknown_model' }
   | { readonly tag: 'not_ready' }
   | { readonly tag: 'internal_error' }
+  /** Node's HTTP parser could not read the request, or not in time, or its headers are too large. */
+  | { readonly tag: 'not_http' }
+  | { readonly tag: 'request_timeout' }
+  | { readonly tag: 'headers_too_large' }
 
 /** Sends the answer and returns `undefined`, or returns a failure. `errors.ts` answers with that failure. */
 export type Handler = (context: RouteContext) => Promise<HttpFailure | undefined>

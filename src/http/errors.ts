@@ -1,13 +1,13 @@
 import { sendJson } from './answers/sendBody.ts'
 import type { ApiContext, ApiState, HttpFailure } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
-import { defined } from '../domain/defined.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import { webhooksMax } from '../domain/webhooks/webhook.ts'
 
-/**
- * Answers a request with a failure: sets the status, the headers, and the body in the envelope of the route.
- */
+// The one place that knows the status, the type, the code, the text and the headers of every error. The OpenAPI
+// document shows the answers that `errorReply` makes of the failures in `errorExamples.ts`.
+
+/** Answers a request with a failure, in the envelope of its route. */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {
   const { requestId, envelope, retryIsUnsafe } = context.state
   const answer = errorReply(failure, requestLine(context))
@@ -27,11 +27,9 @@ export type ErrorReply = {
    */
   readonly param: string | null
   readonly message: string
-  readonly headers?: Headers
+  /** Each name is written in the letter case in which it is sent. */
+  readonly headers?: Readonly<Record<string, string>>
 }
-
-/** Each name is written in the letter case in which it is sent. */
-type Headers = Readonly<Record<string, string>>
 
 /**
  * Returns the body of an error answer. The message of a 5xx contains the request id, so that the client can
@@ -48,120 +46,119 @@ export function errorBody(
     : { error: { message, type, param, code } }
 }
 
-/** Names the operation that exists, where Google's clients ask for one that streams. */
-function insteadOf(request: string): string {
-  return /:streamGenerateContent$/i.test(request)
-    ? '. Answers are not streamed: use :generateContent.'
-    : ''
+/**
+ * The errors that say the same to every client: status and text, and the code where it is not the name. A 409 says
+ * that another request cannot help (`reply`).
+ */
+const fixedErrors = {
+  not_http: [400, 'The request is not valid HTTP.', 'invalid_request'],
+  task_not_found: [404, 'There is no such task.'],
+  webhook_not_found: [404, 'There is no such webhook.'],
+  delivery_not_found: [404, 'The webhook has no such delivery.'],
+  asset_not_found: [404, 'The asset does not exist or has expired.', 'not_found'],
+  request_timeout: [408, 'The request did not arrive in time.', 'invalid_request'],
+  task_not_finished: [409, 'The task is not finished yet.'],
+  task_failed: [409, 'The task failed and has no result.'],
+  idempotency_key_reused: [409, 'The Idempotency-Key already belongs to a different request.'],
+  webhook_disabled: [409, 'The webhook is disabled. Enable it first.'],
+  too_many_webhooks: [409, `An account can have ${webhooksMax} webhooks. Delete one first.`],
+  too_many_tests: [
+    429,
+    'Too many test events of this webhook are pending. Try again later.',
+    'rate_limit_exceeded',
+  ],
+  headers_too_large: [431, 'The request headers are too large.', 'invalid_request'],
+  internal_error: [500, 'The request could not be completed.'],
+  not_ready: [503, 'Not ready.'],
+} as const satisfies {
+  readonly [Tag in HttpFailure['tag']]?: readonly [status: number, text: string, code?: string]
 }
 
-/** A header that tells the official OpenAI clients not to send the request again. */
-const doNotRetry = { 'x-should-retry': 'false' }
+/** The name of an error that says the same to every client. It is the tag of its failure. */
+export type FixedError = keyof typeof fixedErrors
 
-/** Returns the answer to a failure. `request` is the method and path of the request. */
-function errorReply(failure: HttpFailure, request: string): ErrorReply {
+export function isFixedError(name: string): name is FixedError {
+  return Object.hasOwn(fixedErrors, name)
+}
+
+function isFixed(failure: HttpFailure): failure is Extract<HttpFailure, { tag: FixedError }> {
+  return isFixedError(failure.tag)
+}
+
+/** Returns the answer to a failure. `request` is the method and path, which only an unknown path or method needs. */
+export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
+  if (isFixed(failure)) {
+    const [status, text, code = failure.tag] = fixedErrors[failure.tag]
+    return reply(status, code, text)
+  }
   switch (failure.tag) {
     case 'invalid_request':
-      return { ...invalid(400, failure.code, failure.message), param: failure.param }
-    case 'unauthenticated':
-      return invalid(401, 'invalid_api_key', 'The API key is missing or invalid.', {
-        'WWW-Authenticate': `Bearer realm="darkroom"${failure.tokenSent ? ', error="invalid_token"' : ''}`,
+      return reply(400, failure.code, failure.message, { param: failure.param })
+    case 'unauthenticated': {
+      const challenge = `Bearer realm="darkroom"${failure.tokenSent ? ', error="invalid_token"' : ''}`
+      return reply(401, 'invalid_api_key', 'The API key is missing or invalid.', {
+        headers: { 'WWW-Authenticate': challenge },
       })
+    }
     case 'access_denied':
-      return newApi(403, 'access_denied', failure.message)
+      return reply(403, 'access_denied', failure.message)
     case 'insufficient_quota': {
       const needed = `The balance does not cover this request, which needs ${failure.requiredCredits} credits.`
-      return newApi(403, 'insufficient_user_quota', needed)
+      return reply(403, 'insufficient_user_quota', needed)
     }
     case 'over_budget': {
       const { credits, period, used, renewsAtMs } = failure.budget
       const renews = new Date(renewsAtMs).toISOString().replace('.000Z', 'Z')
       const message = `The budget of this API key is ${credits} credits per ${period}, and ${used} are used. This request needs ${failure.requiredCredits} credits. The budget renews at ${renews}.`
-      return { ...newApi(403, 'insufficient_user_quota', message), param: null }
+      return reply(403, 'insufficient_user_quota', message, { param: null })
     }
     case 'not_found':
-      return invalid(404, 'not_found', `Invalid URL (${request})${insteadOf(request)}`)
-    case 'task_not_found':
-      return invalid(404, 'task_not_found', 'There is no such task.')
-    case 'webhook_not_found':
-      return invalid(404, 'webhook_not_found', 'There is no such webhook.')
-    case 'delivery_not_found':
-      return invalid(404, 'delivery_not_found', 'The webhook has no such delivery.')
-    case 'asset_not_found':
-      return invalid(404, 'not_found', 'The asset does not exist or has expired.')
+      return reply(404, 'not_found', `Invalid URL (${request})${insteadOf(request)}`)
     case 'unknown_model':
-      return {
-        ...invalid(404, 'model_not_found', 'There is no such model.'),
-        param: 'model',
-      }
-    case 'result_expired':
-      return invalid(
-        404,
-        'result_expired',
-        'The image of this Idempotency-Key has expired. A new request needs a new key.',
-        doNotRetry,
-      )
-    case 'method_not_allowed':
-      return invalid(405, 'method_not_allowed', `Method not allowed (${request})`, {
-        Allow: failure.allow.join(', '),
-      })
-    case 'task_not_finished':
-      return conflict('task_not_finished', 'The task is not finished yet.')
-    case 'task_failed':
-      return conflict('task_failed', 'The task failed and has no result.')
+      return reply(404, 'model_not_found', 'There is no such model.', { param: 'model' })
+    case 'result_expired': {
+      const message =
+        'The image of this Idempotency-Key has expired. A new request needs a new key.'
+      return reply(404, 'result_expired', message, { headers: doNotRetry })
+    }
+    case 'method_not_allowed': {
+      const headers = { Allow: failure.allow.join(', ') }
+      return reply(405, 'method_not_allowed', `Method not allowed (${request})`, { headers })
+    }
     case 'task_not_cancellable':
-      return conflict('task_not_cancellable', notCancellableMessages[failure.reason])
-    case 'idempotency_key_reused':
-      return conflict(
-        'idempotency_key_reused',
-        'The Idempotency-Key already belongs to a different request.',
-      )
-    case 'webhook_disabled':
-      return conflict('webhook_disabled', 'The webhook is disabled. Enable it first.')
-    case 'too_many_webhooks':
-      return conflict(
-        'too_many_webhooks',
-        `An account can have ${webhooksMax} webhooks. Delete one first.`,
-      )
+      return reply(409, 'task_not_cancellable', notCancellableMessages[failure.reason])
     case 'body_too_large': {
       const what =
         failure.texts === true ? 'texts of the request body exceed' : 'request body exceeds'
       const message = `${what} ${sizeText(failure.limitBytes)}: request body too large`
-      return newApi(413, 'read_request_body_failed', message)
+      return reply(413, 'read_request_body_failed', message)
     }
-    case 'range_not_satisfiable':
-      return invalid(416, 'range_not_satisfiable', 'The range is outside the asset.', {
-        'Content-Range': `bytes */${failure.bytes}`,
-      })
+    case 'range_not_satisfiable': {
+      const headers = { 'Content-Range': `bytes */${failure.bytes}` }
+      return reply(416, 'range_not_satisfiable', 'The range is outside the asset.', { headers })
+    }
     case 'overloaded':
-      return rateLimited(
-        'Too many large requests are in progress. Try again later.',
-        failure.retryAfterSeconds,
-      )
     case 'too_many_waiters':
-      return rateLimited(
-        'Too many requests wait for tasks. Try again later, or read the task without waiting.',
-        failure.retryAfterSeconds,
-      )
-    case 'too_many_tests':
-      return rateLimited('Too many test events of this webhook are pending. Try again later.')
+      return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)
     case 'task_ended':
-      return taskFailureAnswer(failure)
-    case 'sync_deadline':
-      return newApi(
-        500,
-        'generation_timeout',
-        'The image is not finished yet. The task continues.',
-        doNotRetry,
-      )
-    case 'internal_error':
-      return newApi(500, 'internal_error', 'The request could not be completed.')
-    case 'not_ready':
-      return newApi(503, 'not_ready', 'Not ready.')
+      return taskFailureReply(failure)
+    case 'sync_deadline': {
+      const message = 'The image is not finished yet. The task continues.'
+      return reply(500, 'generation_timeout', message, { headers: doNotRetry })
+    }
     default:
       return assertNever(failure)
   }
 }
+
+const overloadMessages = {
+  overloaded: 'Too many large requests are in progress. Try again later.',
+  too_many_waiters:
+    'Too many requests wait for tasks. Try again later, or read the task without waiting.',
+} as const
+
+/** A header that tells the official OpenAI clients not to send the request again. */
+const doNotRetry = { 'x-should-retry': 'false' }
 
 const notCancellableMessages: Readonly<
   Record<Extract<HttpFailure, { tag: 'task_not_cancellable' }>['reason'], string>
@@ -174,54 +171,47 @@ const notCancellableMessages: Readonly<
   failed: 'The task has already failed.',
 }
 
-type TaskEnded = Extract<HttpFailure, { tag: 'task_ended' }>
-
 /**
  * The answer to a synchronous call whose task failed. A 500 tells the client not to retry after a call that may have
  * done work, and after a cancel that somebody asked for. After any other failure a retry costs nothing and may
  * succeed. Clients of the Images API know a rejection by moderation as `moderation_blocked`. Records of tasks have
  * `content_policy_violation` for both families.
  */
-function taskFailureAnswer({ failure, family }: TaskEnded): ErrorReply {
-  const { code, cause, workPossible, retryAfterMs } = failure
+function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): ErrorReply {
+  const { code, cause, workPossible, retryAfterMs } = ended.failure
   const message = taskFailureMessages[code]
   if (code === 'rate_limit_exceeded') {
     if (retryAfterMs === undefined) return rateLimited(message)
     return rateLimited(message, Math.max(1, Math.ceil(retryAfterMs / 1000)))
   }
   if (cause === 'rejected') {
-    const isModeration = family === 'B' && code === 'content_policy_violation'
-    return invalid(400, isModeration ? 'moderation_blocked' : code, message)
+    const isModeration = ended.family === 'B' && code === 'content_policy_violation'
+    return reply(400, isModeration ? 'moderation_blocked' : code, message)
   }
   const publicCode = code === 'upstream_error' ? 'do_request_failed' : code
   const isFinal = workPossible || cause === 'cancelled'
-  return newApi(500, publicCode, message, isFinal ? doNotRetry : undefined)
-}
-
-function invalid(status: number, code: string, message: string, headers?: Headers): ErrorReply {
-  const type = 'invalid_request_error'
-  return { status, type, code, param: null, message, ...defined({ headers }) }
-}
-
-function conflict(code: string, message: string): ErrorReply {
-  return invalid(409, code, message, doNotRetry)
-}
-
-function newApi(status: number, code: string, message: string, headers?: Headers): ErrorReply {
-  return { status, type: 'new_api_error', code, param: '', message, ...defined({ headers }) }
+  return reply(500, publicCode, message, isFinal ? { headers: doNotRetry } : {})
 }
 
 function rateLimited(message: string, retryAfterSeconds?: number): ErrorReply {
   const headers =
-    retryAfterSeconds === undefined ? undefined : { 'Retry-After': String(retryAfterSeconds) }
-  return {
-    status: 429,
-    type: 'rate_limit_error',
-    code: 'rate_limit_exceeded',
-    param: null,
-    message,
-    ...defined({ headers }),
-  }
+    retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) }
+  return reply(429, 'rate_limit_exceeded', message, { headers })
+}
+
+/** Makes an answer. Its type follows from the status. No client needs to repeat a request that got a 409. */
+function reply(
+  status: number,
+  code: string,
+  message: string,
+  more: Pick<Partial<ErrorReply>, 'param' | 'headers'> = {},
+): ErrorReply {
+  const headers = status === 409 ? doNotRetry : {}
+  const common = { status, code, message, headers }
+  if (status === 429) return { ...common, type: 'rate_limit_error', param: null, ...more }
+  return status === 403 || status === 413 || status >= 500
+    ? { ...common, type: 'new_api_error', param: '', ...more }
+    : { ...common, type: 'invalid_request_error', param: null, ...more }
 }
 
 const pathLengthMax = 200
@@ -233,6 +223,13 @@ const pathLengthMax = 200
  */
 function requestLine({ method, path }: { method: string; path: string | null }): string {
   return `${method} ${(path ?? '').slice(0, pathLengthMax)}`
+}
+
+/** Names the operation that exists, where Google's clients ask for one that streams. */
+function insteadOf(request: string): string {
+  return /:streamGenerateContent$/i.test(request)
+    ? '. Answers are not streamed: use :generateContent.'
+    : ''
 }
 
 function sizeText(bytes: number): string {

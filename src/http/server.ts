@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer as createHttpServer, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ApiDeps, ApiState } from './context.ts'
-import type { ErrorReply } from './errors.ts'
-import { errorBody } from './errors.ts'
+import type { ApiDeps, ApiState, HttpFailure } from './context.ts'
+import { errorBody, errorReply } from './errors.ts'
 import { newRequestId } from './middleware.ts'
 
 /** Limit for all headers of one request together. About three times what clients with many headers send. */
@@ -129,7 +128,7 @@ function answerBrokenRequest(
   if (!socket.writable) return
   const timer = setTimeout(() => socket.destroy(), closeTimeoutMs)
   socket.once('close', () => clearTimeout(timer))
-  const answer = errorReplyOf(error.code)
+  const answer = errorReply(failureOf(error.code))
   const requestId = newRequestId(randomBytes)
   const body = JSON.stringify(errorBody(answer, 'full', requestId))
   socket.end(
@@ -148,20 +147,16 @@ function answerBrokenRequest(
   )
 }
 
-/** Returns the answer for an error code of Node's parser or of Node's request timeout. */
-function errorReplyOf(code: string | undefined): ErrorReply {
+/** Returns the failure for an error code of Node's parser or of Node's request timeout. */
+function failureOf(code: string | undefined): HttpFailure {
   switch (code ?? '') {
     case 'HPE_HEADER_OVERFLOW':
-      return invalid(431, 'The request headers are too large.')
+      return { tag: 'headers_too_large' }
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return invalid(408, 'The request did not arrive in time.')
+      return { tag: 'request_timeout' }
     default:
-      return invalid(400, 'The request is not valid HTTP.')
+      return { tag: 'not_http' }
   }
-}
-
-function invalid(status: number, message: string): ErrorReply {
-  return { status, type: 'invalid_request_error', code: 'invalid_request', param: null, message }
 }
 
 /**

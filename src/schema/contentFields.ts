@@ -111,6 +111,10 @@ export const contentRequest = z
     id: 'ContentRequest',
     description:
       'The supported part of a `generateContent` request. Every key may also be in snake_case. A document with images is an edit.',
+    example: {
+      contents: [{ role: 'user', parts: [{ text: 'A lighthouse at dusk' }] }],
+      generationConfig: { imageConfig: { aspectRatio: '16:9', imageSize: '2K' } },
+    },
   })
 
 export type ContentRequest = z.infer<typeof contentRequest>

@@ -109,7 +109,14 @@ export const generationsRequest = z
     stream: onlyValue(false, 'answers are not streamed'),
     partial_images: onlyValue(0, 'there are no partial images'),
   })
-  .meta({ id: 'GenerationsRequest' })
+  .meta({
+    id: 'GenerationsRequest',
+    example: {
+      model: 'familyb-image-2-vip',
+      prompt: 'A lighthouse at dusk',
+      size: '1024x1024',
+    },
+  })
 
 /** The text fields of the form. Every value of a form is text. */
 export const editsFields = z.strictObject({
@@ -118,3 +125,13 @@ export const editsFields = z.strictObject({
   stream: onlyValue('false', 'answers are not streamed'),
   partial_images: onlyValue('0', 'there are no partial images'),
 })
+
+/** The whole form of `POST /v1/images/edits`, for the description. */
+export const editsForm = editsFields
+  .extend({
+    image: z.string().meta({
+      description: 'A PNG, JPEG or WebP file. Its type is read from its bytes.',
+      format: 'binary',
+    }),
+  })
+  .meta({ id: 'EditsForm' })

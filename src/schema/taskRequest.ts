@@ -97,7 +97,16 @@ export const taskRequest = fields
       context.addIssue({ code: 'custom', path: [path], message })
     }
   })
-  .meta({ id: 'TaskRequest' })
+  .meta({
+    id: 'TaskRequest',
+    example: {
+      model: 'familyb-image-2-vip',
+      action: 'generate',
+      prompt: 'A lighthouse at dusk',
+      size: '1024x1024',
+      quality: 'medium',
+    },
+  })
 
 /**
  * Yields the violations of rules that involve several fields. What a model supports is checked later, when

@@ -2,26 +2,18 @@ import { z } from 'zod'
 import { deliveryIdPattern, webhookEvents, webhookIdPattern } from '../domain/webhooks/webhook.ts'
 import { limitParameter } from './listQuery.ts'
 
-/** Returns why a text cannot be the address of a webhook, or `undefined`. */
-type WhyNotAddress = (text: string) => string | undefined
-
-/** Returns the schema of the body of `POST /v1/webhooks`. */
-export function newWebhookSchema(whyNotAddress: WhyNotAddress) {
-  return z.strictObject({
-    url: z.string('must be a string').superRefine((text, context) => {
-      const message = whyNotAddress(text)
-      if (message !== undefined) context.addIssue({ code: 'custom', message })
-    }),
-    events: z
-      .array(
-        z.enum(webhookEvents, `must contain only ${webhookEvents.join(', ')}`),
-        'must be an array',
-      )
-      .min(1, 'must not be empty')
-      .transform((events) => [...new Set(events)])
-      .default([...webhookEvents]),
-  })
-}
+/** The body of `POST /v1/webhooks`. */
+export const newWebhook = z.strictObject({
+  url: z.string('must be a string').meta({ example: 'https://example.com/hooks/darkroom' }),
+  events: z
+    .array(
+      z.enum(webhookEvents, `must contain only ${webhookEvents.join(', ')}`),
+      'must be an array',
+    )
+    .min(1, 'must not be empty')
+    .transform((events) => [...new Set(events)])
+    .default([...webhookEvents]),
+})
 
 /** The query of `GET /v1/webhooks`. */
 export const webhooksQuery = pageOf(webhookIdPattern, 'webhook')

@@ -154,35 +154,6 @@ describe('a content request', () => {
   })
 
   it.each([
-    ['tools', { tools: [{}] }],
-    ['cachedContent', { cachedContent: 'x' }],
-    ['cached_content', { cached_content: 'x' }],
-    ['generationConfig.responseMimeType', { generationConfig: { responseMimeType: 'x' } }],
-    ['generation_config.response_mime_type', { generation_config: { response_mime_type: 'x' } }],
-    ['generation_config.candidate_count', { generation_config: { candidate_count: 2 } }],
-    [
-      'generationConfig.imageConfig.imageSize',
-      { generationConfig: { imageConfig: { imageSize: '8K' } } },
-    ],
-    [
-      'generation_config.image_config.aspect_ratio',
-      { generation_config: { image_config: { aspect_ratio: '1:8' } } },
-    ],
-    [
-      'contents[0].parts[1].file_data',
-      { contents: [{ parts: [{ text: 'x' }, { file_data: {} }] }] },
-    ],
-  ])(
-    'returns 400 for an unsupported field and names it in the casing of the client: %s [content-3]',
-    async (param, fields) => {
-      const body = { contents: [{ parts: [{ text: 'x' }] }], ...fields }
-      const answer = await call.content(client, 'generateContent', body)
-      expect(answer.status).toBe(400)
-      expect(Object(await answer.json()).error.param).toBe(param)
-    },
-  )
-
-  it.each([
     ['[sim:finish reason=IMAGE_SAFETY]', 'content_policy_violation', 'candidates'],
     ['[sim:block reason=PROHIBITED_CONTENT]', 'content_policy_violation', 'promptFeedback'],
     ['[sim:no-image]', 'no_image_generated', 'candidates'],

@@ -3,16 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/domain/json.ts'
 import type { ReceivedImage, UnstoredRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { canonicalRequest } from '../../src/domain/tasks/imageRequest.ts'
-import {
-  isContentImagePath,
-  parseContentModel,
-  parseContentRequest,
-} from '../../src/schema/contentRequest.ts'
+import { isContentImagePath, parseContentRequest } from '../../src/schema/contentRequest.ts'
 import { receivedImage } from '../support/images.ts'
 
 const contents = [{ parts: [{ text: 'a lighthouse' }] }]
-const config = (generationConfig: Json) => ({ contents, generationConfig })
-const part = (more: object) => ({ contents: [{ parts: [{ text: 'x' }, more] }] })
 
 function parse(document: Json, images: readonly ReceivedImage[] = []) {
   return parseContentRequest('v1beta.generateContent', 'familya-3-pro-image', document, images)
@@ -25,13 +19,6 @@ function canonicalText(request: UnstoredRequest): readonly string[] {
     return { blobKey: 'in1/0', mimeType, bytes: content.length, sha256 }
   })
   return [...canonicalRequest({ ...request, inputs })]
-}
-
-/** Returns code and field of the refusal. */
-function refusal(document: object): string {
-  const parsed = parse(JSON.parse(JSON.stringify(document)))
-  if (parsed.ok || parsed.failure.tag !== 'invalid_request') throw new Error('not refused')
-  return `${parsed.failure.code} ${parsed.failure.param}`
 }
 
 describe('a content request', () => {
@@ -117,50 +104,6 @@ describe('a content request', () => {
     expect(parsed).not.toHaveProperty('value.request.body.content.generationConfig')
   })
 
-  it.each([
-    ['no contents', {}, 'missing_required_parameter contents'],
-    ['empty contents', { contents: [] }, 'invalid_value contents'],
-    ['only empty text', { contents: [{ parts: [{ text: '' }] }] }, 'invalid_value contents'],
-    ['an empty part', { contents: [{ parts: [{}] }] }, 'invalid_value contents[0].parts[0]'],
-    [
-      'a role of neither side',
-      { contents: [{ role: 'system', parts: [{ text: 'x' }] }] },
-      'invalid_value contents[0].role',
-    ],
-    ['tools', { contents, tools: [{ google_search: {} }] }, 'invalid_value tools'],
-    ['tool_config', { contents, tool_config: {} }, 'unknown_parameter tool_config'],
-    ['file_data', part({ file_data: {} }), 'unknown_parameter contents[0].parts[1].file_data'],
-    ['fileData', part({ fileData: {} }), 'unknown_parameter contents[0].parts[1].fileData'],
-    [
-      'two candidates',
-      config({ candidate_count: 2 }),
-      'invalid_value generationConfig.candidate_count',
-    ],
-    [
-      'no image wanted',
-      config({ responseModalities: ['TEXT'] }),
-      'invalid_value generationConfig.responseModalities',
-    ],
-    [
-      'a pixel size',
-      config({ imageConfig: { imageSize: '1024x1024' } }),
-      'invalid_value generationConfig.imageConfig.imageSize',
-    ],
-    ['a seed too large', config({ seed: 2 ** 40 }), 'invalid_value generationConfig.seed'],
-    [
-      'stop sequences',
-      config({ stopSequences: ['x'] }),
-      'unknown_parameter generationConfig.stopSequences',
-    ],
-    [
-      'one field in both casings',
-      { ...config({}), generation_config: {} },
-      'invalid_value generation_config',
-    ],
-  ])('is refused with %s, named in the casing of the client', (_what, document, expected) => {
-    expect(refusal(document)).toBe(expected)
-  })
-
   it('has its image data at paths in either casing', () => {
     const names = ['inlineData', 'inline_data', 'blob']
     const paths = [
@@ -168,13 +111,5 @@ describe('a content request', () => {
       ['systemInstruction', 'parts', 0, 'inlineData', 'data'],
     ]
     expect(paths.map(isContentImagePath)).toEqual([true, true, false, false])
-  })
-
-  it('is for models of family A', () => {
-    expect(parseContentModel('familya-3-pro-image')).toMatchObject({ ok: true })
-    const failure = { code: 'model_not_found', param: 'model' }
-    for (const name of ['familyb-image-2-vip', 'gemini']) {
-      expect(parseContentModel(name)).toMatchObject({ ok: false, failure })
-    }
   })
 })

@@ -22,17 +22,6 @@ describe('a generations request', () => {
       },
     })
   })
-
-  it.each([
-    ['a model of family A', { model: 'familya-3-pro-image' }, 'model_not_found', 'model'],
-    ['a K tier', { size: '1K' }, 'invalid_value', 'size'],
-    ['response_format', { response_format: 'url' }, 'invalid_value', 'response_format'],
-    ['stream', { stream: true }, 'invalid_value', 'stream'],
-    ['n as text', { n: '1' }, 'invalid_value', 'n'],
-  ])('is refused with %s', (_what, changed, code, param) => {
-    const parsed = parseGenerationsRequest({ ...fields, ...changed })
-    expect(parsed).toMatchObject({ ok: false, failure: { code, param } })
-  })
 })
 
 describe('an edits request', () => {
@@ -41,23 +30,5 @@ describe('an edits request', () => {
       ok: true,
       value: { route: 'images.edits', action: 'edit', inputs: [{ mimeType: 'image/png' }] },
     })
-  })
-
-  const { sniffedType: _none, ...unknown } = image
-  it.each([
-    ['without an image', {}, undefined, 'missing_required_parameter', 'image'],
-    ['with bytes that are not an image', {}, unknown, 'invalid_image', 'image'],
-    ['with an unknown field', { mask: 'x' }, image, 'unknown_parameter', 'mask'],
-    [
-      'with a model of family A',
-      { model: 'familya-3-pro-image' },
-      image,
-      'model_not_found',
-      'model',
-    ],
-    ['with n of 2', { n: '2' }, image, 'invalid_value', 'n'],
-  ])('is refused %s', (_what, changed, received, code, param) => {
-    const parsed = parseEditsRequest({ ...fields, ...changed }, received)
-    expect(parsed).toMatchObject({ ok: false, failure: { code, param } })
   })
 })

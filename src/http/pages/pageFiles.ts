@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { gzip } from 'node:zlib'
 import type { ApiContext, Handler, HttpFailure, RouteContext } from '../context.ts'
 
 /** Where the files of a page are, and how the page is confined. */
@@ -52,80 +52,53 @@ export function createPage(source: PageSource): Page {
 function readFiles({ folder, libraries }: PageSource): ReadonlyMap<string, StaticFile> {
   const own = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => extname(name) !== '')
-    .map((name) => [name, read(new URL(name, folder))] as const)
+    .map((name) => [name, readStaticFile(new URL(name, folder), name)] as const)
   const foreign = Object.entries(libraries).map(
     ([name, specifier]) =>
-      [name, read(new URL(import.meta.resolve(specifier)), extname(name))] as const,
+      [name, readStaticFile(new URL(import.meta.resolve(specifier)), name)] as const,
   )
   return new Map([...own, ...foreign])
-}
-
-function read(location: URL, type = extname(location.pathname)): StaticFile {
-  const mimeType = mimeTypes[type]
-  if (mimeType === undefined) throw new Error(`Bug: no media type for ${location.pathname}`)
-  return readStaticFile(location, mimeType)
 }
 
 /** A file of a public page. It stays in memory. */
 type StaticFile = {
   readonly mimeType: string
   readonly plain: Buffer
-  /** Returns the content in one coding. It is compressed once, when the first client asks for it. */
-  readonly content: (coding: ContentCoding) => Promise<Buffer>
+  /** Returns the file compressed, which is done when the first client asks for it. */
+  readonly zipped: () => Promise<Buffer>
   readonly etag: string
 }
 
-/** Codings in the order of preference. `identity` means not compressed. */
-const codings = ['br', 'gzip', 'identity'] as const
-type ContentCoding = (typeof codings)[number]
-
-/** Public pages are text. The level compresses them well: a library of 1.7 MB takes about a quarter of a second. */
-const brotliLevel = 9
-
-const compress: Readonly<Record<ContentCoding, (plain: Buffer) => Promise<Buffer>>> = {
-  br: (plain) =>
-    promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: brotliLevel } }),
-  gzip: (plain) => promisify(gzip)(plain, { level: constants.Z_BEST_COMPRESSION }),
-  identity: (plain) => Promise.resolve(plain),
-}
-
 /** Reads a text file. Throws the system's error when the file cannot be read. */
-function readStaticFile(location: URL, mimeType: string): StaticFile {
+function readStaticFile(location: URL, name: string): StaticFile {
+  const mimeType = mimeTypes[extname(name)]
+  if (mimeType === undefined) throw new Error(`Bug: no media type for ${name}`)
   const plain = readFileSync(location)
-  const made = new Map<ContentCoding, Promise<Buffer>>()
+  let zipped: Promise<Buffer> | undefined
   return {
     mimeType,
     plain,
-    content: (coding) => {
-      const known = made.get(coding)
-      if (known !== undefined) return known
-      const content = compress[coding](plain)
-      made.set(coding, content)
-      return content
-    },
+    zipped: () => (zipped ??= promisify(gzip)(plain)),
     etag: createHash('sha256').update(plain).digest('base64url').slice(0, 22),
   }
 }
 
 /**
- * Answers with a file in the best form that the client accepts. The browser asks again on every visit
+ * Answers with a file, compressed if the client accepts that. The browser asks again on every visit
  * (`no-cache`) and gets a 304 without a body while the file is the same, so a new version shows at once. Each
  * form has its own ETag, because their bytes differ (RFC 9110 section 8.8.3).
  */
 async function sendStaticFile(context: ApiContext, file: StaticFile): Promise<void> {
-  const coding = codings.find((each) => context.acceptsEncodings(each) !== false) ?? 'identity'
+  const zips = context.acceptsEncodings('gzip') !== false
   context.status = 200
   context.set({
     'Content-Type': file.mimeType,
     'Cache-Control': 'no-cache',
-    ETag: `"${file.etag}-${coding}"`,
+    ETag: `"${file.etag}${zips ? '-gzip' : ''}"`,
     'Cross-Origin-Resource-Policy': 'same-origin',
-    ...(coding === 'identity' ? {} : { 'Content-Encoding': coding }),
+    ...(zips ? { 'Content-Encoding': 'gzip' } : {}),
   })
   context.vary('Accept-Encoding')
-  if (context.fresh) {
-    context.status = 304
-    return
-  }
-  context.body = await file.content(coding)
+  if (context.fresh) context.status = 304
+  else context.body = zips ? await file.zipped() : file.plain
 }

@@ -1,19 +1,31 @@
 import { taskIdPattern } from '../../domain/ids.ts'
+import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
-import { sendJson } from '../answers/sendBody.ts'
-import type { AccountHandler, ApiParts } from '../context.ts'
-import { receiveFields, withQuery } from '../extensionRoute.ts'
 import { recordOf } from '../answers/recordOf.ts'
+import { sendJson } from '../answers/sendBody.ts'
+import { changingRoute } from '../extensionRoute.ts'
 import { malformedTaskId } from '../intake/requestedTask.ts'
+import { json } from '../route.ts'
 
-/**
- * `POST /v1/tasks/{task_id}/cancel`: cancels a task and answers with its record. The same request again gets
- * the same answer, so a client may repeat it until it is answered.
- */
-export function cancelTask(parts: ApiParts): AccountHandler {
-  return withQuery(noFields, async (context, caller) => {
-    const fields = await receiveFields(parts, context, caller, noFields)
-    if (!fields.ok) return fields.failure
+export const cancelTaskRoute = changingRoute({
+  method: 'POST',
+  path: '/v1/tasks/{task_id}/cancel',
+  id: 'cancelTask',
+  tag: 'Tasks',
+  summary: 'Cancel a task',
+  description:
+    'Ends the task as `failed` with the code `cancelled`, at no charge. A cancelled task gets the same answer again. While a call of the upstream model is under way, and after a call that may have done work, the task is not cancelled. Synchronous calls that wait for the task get a 500 with the code `cancelled`, and its Idempotency-Key stays with it.',
+  params: { task_id: taskId },
+  fields: noFields,
+  answers: {
+    200: {
+      description: 'The record of the cancelled task.',
+      headers: ['X-Credits-Charged'],
+      content: json(taskRecord),
+    },
+  },
+  errors: ['malformed_task_id', 'task_not_found', 'task_not_cancellable'],
+  handler: (parts) => async (context, caller) => {
     const { taskId = '' } = context.params
     if (!taskIdPattern.test(taskId)) return malformedTaskId
     const cancelled = await parts.tasks.cancel(caller, taskId)
@@ -22,5 +34,5 @@ export function cancelTask(parts: ApiParts): AccountHandler {
     context.set('X-Credits-Charged', '0')
     sendJson(context, 200, recordOf(parts, cancelled.value))
     return undefined
-  })
-}
+  },
+})

@@ -1,10 +1,23 @@
 import { succeed } from '../../domain/result.ts'
-import { parseEditsRequest } from '../../schema/imagesRequest.ts'
+import { editsForm, parseEditsRequest } from '../../schema/imagesRequest.ts'
 import { answerSync } from '../answers/answerSync.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import type { Receive } from '../intake/acceptRequest.ts'
 import { acceptRequest } from '../intake/acceptRequest.ts'
 import { receiveForm } from '../intake/receiveForm.ts'
+import type { Route } from '../route.ts'
+import { syncImages } from './generateImage.ts'
+
+export const editImageRoute: Route = {
+  ...syncImages,
+  path: '/v1/images/edits',
+  id: 'editImage',
+  summary: 'Edit one image and wait for the result',
+  description:
+    'Takes one source image of at most 20 MiB. For 1 to 16 images, submit a task with `action` `edit`.',
+  body: { 'multipart/form-data': editsForm },
+  handler: editImage,
+}
 
 /** `POST /v1/images/edits`: answers with the image when it is finished. */
 export function editImage(parts: ApiParts): AccountHandler {

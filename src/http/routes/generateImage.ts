@@ -1,10 +1,44 @@
 import { succeed } from '../../domain/result.ts'
-import { parseGenerationsRequest } from '../../schema/imagesRequest.ts'
+import { generationsRequest, parseGenerationsRequest } from '../../schema/imagesRequest.ts'
 import { answerSync } from '../answers/answerSync.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import type { Receive } from '../intake/acceptRequest.ts'
 import { acceptRequest } from '../intake/acceptRequest.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
+import { imagesResponse } from '../../schema/answers/imagesResponse.ts'
+import { idempotencyKey } from '../../schema/idempotencyKey.ts'
+import { syncErrors } from '../errorExamples.ts'
+import type { Route } from '../route.ts'
+import { json } from '../route.ts'
+
+/** What the two synchronous routes of family B have in common. */
+export const syncImages = {
+  method: 'POST',
+  tag: 'Synchronous images',
+  access: 'account',
+  envelope: 'full',
+  headers: idempotencyKey,
+  answers: {
+    200: {
+      description: 'The finished image.',
+      headers: ['Location', 'X-Task-Id', 'Idempotent-Replayed?', 'X-Credits-Charged'],
+      content: json(imagesResponse),
+    },
+  },
+  errors: [...syncErrors, 'moderation_blocked'],
+  errorHeaders: ['Location?', 'X-Task-Id?', 'Idempotent-Replayed?'],
+} as const satisfies Partial<Route>
+
+export const generateImageRoute: Route = {
+  ...syncImages,
+  path: '/v1/images/generations',
+  id: 'generateImage',
+  summary: 'Generate an image and wait for it',
+  description:
+    'Keeps the connection open until the image is finished. When the call ends before, the task continues: its id is in `X-Task-Id`.',
+  body: json(generationsRequest),
+  handler: generateImage,
+}
 
 /** `POST /v1/images/generations`: answers with the image when it is finished. */
 export function generateImage(parts: ApiParts): AccountHandler {

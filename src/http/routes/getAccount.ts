@@ -1,11 +1,18 @@
+import { account } from '../../schema/answers/account.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import type { AccountHandler, ApiParts } from '../context.ts'
-import { withQuery } from '../extensionRoute.ts'
+import { readingRoute } from '../extensionRoute.ts'
+import { json } from '../route.ts'
 
-/** `GET /v1/account`: answers with the caller's account and its credits. */
-export function getAccount(parts: ApiParts): AccountHandler {
-  return withQuery(noFields, async (context, caller) => {
+export const getAccountRoute = readingRoute({
+  path: '/v1/account',
+  id: 'getAccount',
+  tag: 'Account',
+  summary: 'Read the account of the API key',
+  query: noFields,
+  answers: { 200: { description: 'The account and its credits.', content: json(account) } },
+  errors: [],
+  handler: (parts) => async (context, caller) => {
     const account = await parts.reads.readAccount(caller.accountId)
     const { accountId, name, available, held, spent, models } = account
     sendJson(context, 200, {
@@ -16,5 +23,5 @@ export function getAccount(parts: ApiParts): AccountHandler {
       models: models ?? null,
     })
     return undefined
-  })
-}
+  },
+})

@@ -7,6 +7,66 @@ import { etagMatches } from '../answers/etag.ts'
 import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
+import { inputMimeTypes } from '../../domain/models/models.ts'
+import { taskId } from '../../schema/answers/taskRecord.ts'
+import type { Content, Route } from '../route.ts'
+import { z } from 'zod'
+
+const image: Content = Object.fromEntries(
+  inputMimeTypes.map((type) => [type, z.string().meta({ format: 'binary' })]),
+)
+
+const answerHeaders = [
+  'ETag',
+  'Accept-Ranges',
+  'Content-Disposition',
+  'Content-Security-Policy',
+  'Cross-Origin-Resource-Policy',
+] as const
+
+export const getAssetRoute: Route = {
+  method: 'GET',
+  path: '/v1/assets/{task_id}/{name}',
+  id: 'getAsset',
+  tag: 'Tasks',
+  summary: 'Download a finished image',
+  description:
+    'The address is in `output.assets` of the record. It is signed, works without an API key, and expires with the image.',
+  extension: true,
+  access: 'open',
+  envelope: 'full',
+  params: { task_id: taskId, name: z.enum(['image.png', 'image.jpg', 'image.webp']) },
+  query: z.object({
+    version: z.literal('1'),
+    key: z.string(),
+    expires: z.string(),
+    signature: z.string(),
+  }),
+  headers: {
+    Range: z.string().optional().meta({ example: 'bytes=0-1023' }),
+    'If-None-Match': z.string().optional(),
+    'If-Range': z.string().optional(),
+  },
+  answers: {
+    200: { description: 'The image.', headers: answerHeaders, content: image },
+    206: {
+      description: 'The requested part of the image.',
+      headers: [...answerHeaders, 'Content-Range'],
+      content: image,
+    },
+    304: {
+      description: 'The image that the client has is the right one.',
+      headers: answerHeaders,
+    },
+    307: {
+      description:
+        'The image is at an address of the blob store, which works for a minute (`ASSET_REDIRECT`).',
+      headers: ['ETag', 'Location'],
+    },
+  },
+  errors: ['asset_not_found', 'range_not_satisfiable'],
+  handler: getAsset,
+}
 
 /**
  * `GET /v1/assets/{task_id}/{name}?…`: answers with the image behind a signed URL, without an API key. A

@@ -1,34 +1,50 @@
+import { z } from 'zod'
 import type { Caller } from '../../domain/accounts/account.ts'
 import type { ModelId } from '../../domain/models/models.ts'
 import { actions, familyOf, modelIds, qualities } from '../../domain/models/models.ts'
 import type { Price } from '../../domain/models/prices.ts'
 import { shownPrices } from '../../domain/models/shownPrices.ts'
+import { model, modelList } from '../../schema/answers/models.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import type { AccountHandler, ApiParts } from '../context.ts'
-import { withQuery } from '../extensionRoute.ts'
+import type { ApiParts } from '../context.ts'
+import { readingRoute } from '../extensionRoute.ts'
+import { json } from '../route.ts'
 
-/** `GET /v1/models`: answers with the models that the account may use, in the form of OpenAI's list. */
-export function listModels(parts: ApiParts): AccountHandler {
-  return withQuery(noFields, async (context, caller) => {
-    const data = modelsOf(caller).map((model) => modelJson(parts, model))
+export const listModelsRoute = readingRoute({
+  path: '/v1/models',
+  id: 'listModels',
+  tag: 'Account',
+  summary: 'List the models that the account may use, with their prices',
+  query: noFields,
+  answers: {
+    200: { description: 'Every model that the account may use.', content: json(modelList) },
+  },
+  errors: [],
+  handler: (parts) => async (context, caller) => {
+    const data = modelsOf(caller).map((id) => modelJson(parts, id))
     sendJson(context, 200, { object: 'list', data })
     return undefined
-  })
-}
+  },
+})
 
-/**
- * `GET /v1/models/{model}`: answers with one model. For a model that the account may not use, answers as if it did
- * not exist.
- */
-export function getModel(parts: ApiParts): AccountHandler {
-  return withQuery(noFields, async (context, caller) => {
-    const model = modelsOf(caller).find((id) => id === context.params['model'])
-    if (model === undefined) return { tag: 'unknown_model' }
-    sendJson(context, 200, modelJson(parts, model))
+/** Answers for a model that the account may not use as if it did not exist. */
+export const getModelRoute = readingRoute({
+  path: '/v1/models/{model}',
+  id: 'getModel',
+  tag: 'Account',
+  summary: 'Read one model with its prices',
+  params: { model: z.enum(modelIds) },
+  query: noFields,
+  answers: { 200: { description: 'The model.', content: json(model) } },
+  errors: ['unknown_model'],
+  handler: (parts) => async (context, caller) => {
+    const asked = modelsOf(caller).find((id) => id === context.params['model'])
+    if (asked === undefined) return { tag: 'unknown_model' }
+    sendJson(context, 200, modelJson(parts, asked))
     return undefined
-  })
-}
+  },
+})
 
 function modelsOf({ models }: Caller): readonly ModelId[] {
   return models === undefined ? modelIds : modelIds.filter((id) => models.includes(id))

@@ -9,6 +9,42 @@ import { tooManyWaiters } from '../answers/waitPlaces.ts'
 import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import { readPreferWait } from '../intake/preferWait.ts'
 import { requestedTask } from '../intake/requestedTask.ts'
+import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
+import type { Route } from '../route.ts'
+import { json, underOtherPath } from '../route.ts'
+import { z } from 'zod'
+
+const getTaskRoute: Route = {
+  method: 'GET',
+  path: '/v1/tasks/{task_id}',
+  id: 'getTask',
+  tag: 'Tasks',
+  summary: 'Read the record of a task',
+  description: 'Only the account that created the task can read it.',
+  access: 'account',
+  envelope: 'short',
+  params: { task_id: taskId },
+  headers: {
+    Prefer: z.string().optional().meta({
+      description:
+        'With `wait=N` (RFC 7240, N from 1 to 60), the answer comes when the task has ended, or after N seconds. Anything else is ignored.',
+      example: 'wait=60',
+    }),
+  },
+  answers: {
+    200: {
+      description:
+        'The record. `Retry-After` is present until the task has ended, `X-Credits-Charged` after it.',
+      headers: ['Retry-After?', 'X-Credits-Charged?', 'Preference-Applied?'],
+      content: json(taskRecord),
+    },
+  },
+  errors: ['malformed_task_id', 'task_not_found', 'rate_limit_exceeded'],
+  handler: getTask,
+}
+
+/** The lookup of a task under both paths. The documentation of the API contract uses `/v1/tasks/…` most. */
+export const getTaskRoutes = [getTaskRoute, underOtherPath(getTaskRoute)]
 
 /** `GET /v1/tasks/{task_id}` and `GET /v1/task/{task_id}`: answers with the record of a task. */
 export function getTask(parts: ApiParts): AccountHandler {

@@ -1,19 +1,49 @@
+import { z } from 'zod'
 import { endEventId, parseEventId } from '../../domain/tasks/taskEvents.ts'
+import { taskId } from '../../schema/answers/taskRecord.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
+import { recordOf } from '../answers/recordOf.ts'
 import { sendEvents } from '../answers/sendEvents.ts'
 import { tooManyWaiters } from '../answers/waitPlaces.ts'
-import type { AccountHandler, ApiParts } from '../context.ts'
-import { withQuery } from '../extensionRoute.ts'
-import { recordOf } from '../answers/recordOf.ts'
+import { readingRoute } from '../extensionRoute.ts'
 import { requestedTask } from '../intake/requestedTask.ts'
 
 /**
- * `GET /v1/tasks/{task_id}/events`: a stream of events (the format that `EventSource` reads) with the record of
- * the task, now and at its changes, up to its end. `EventSource` comes back after the end and names the event of the
- * end as the last one that it has seen. Such a request gets 204, which makes `EventSource` stop.
+ * A stream of events (the format that `EventSource` reads) with the record of the task, now and at its changes, up to
+ * its end. `EventSource` comes back after the end and names the event of the end as the last one that it has seen.
+ * Such a request gets 204, which makes `EventSource` stop.
  */
-export function getTaskEvents(parts: ApiParts): AccountHandler {
-  return withQuery(noFields, async (context, caller) => {
+export const getTaskEventsRoute = readingRoute({
+  path: '/v1/tasks/{task_id}/events',
+  id: 'getTaskEvents',
+  tag: 'Tasks',
+  summary: 'Follow a task by server-sent events',
+  description:
+    'Each event has the name `task`, the record of the task as JSON on one line, and an id: 0 queued, 1 + progress processing, 1000 ended. Events come at once, at every change of the status, and when the progress has grown by 5 or more. Every 15 s there is a comment. The stream ends after the event of the end, and when the API stops. At most 2,500 waiting requests and streams of one account.',
+  params: { task_id: taskId },
+  query: noFields,
+  headers: {
+    'Last-Event-ID': z.string().optional().meta({
+      description:
+        'The id of the last event that the client has seen. `EventSource` sends it by itself.',
+      example: '41',
+    }),
+  },
+  answers: {
+    200: {
+      description: 'The events, until the task has ended.',
+      headers: ['X-Accel-Buffering'],
+      content: {
+        // Without a type: some tools read the schema as that of the whole stream, others as that of one event.
+        'text/event-stream': z.unknown().meta({
+          description: 'Events named `task`. `data` is the record of the task as JSON.',
+        }),
+      },
+    },
+    204: { description: 'The task has ended, and `Last-Event-ID` is the event of its end.' },
+  },
+  errors: ['malformed_task_id', 'task_not_found', 'rate_limit_exceeded'],
+  handler: (parts) => async (context, caller) => {
     const read = await requestedTask(parts, context, caller)
     if (!read.ok) return read.failure
     const task = read.value
@@ -38,5 +68,5 @@ export function getTaskEvents(parts: ApiParts): AccountHandler {
       place.leave()
     }
     return undefined
-  })
-}
+  },
+})

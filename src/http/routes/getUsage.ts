@@ -1,31 +1,53 @@
+import { z } from 'zod'
 import type { Usage, UsageGroup, UsageRow } from '../../domain/accounts/usage.ts'
 import { usageGroups } from '../../domain/accounts/usage.ts'
 import { defined } from '../../domain/defined.ts'
+import { usage } from '../../schema/answers/usage.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
 import { usageQuery } from '../../schema/usageQuery.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import type { AccountHandler, ApiParts } from '../context.ts'
-import { withQuery } from '../extensionRoute.ts'
+import { readingRoute } from '../extensionRoute.ts'
+import { json } from '../route.ts'
 
-/** `GET /v1/usage`: answers with what the account's tasks cost in a period, as JSON or as CSV. */
-export function getUsage(parts: ApiParts): AccountHandler {
-  return withQuery(usageQuery, async (context, { accountId }, query) => {
-    const { start_time: startTime, end_time: endTime, group_by: groupBy } = query
-    const asked = { groupBy, ...defined({ startTime, endTime }) }
-    const usage = await parts.reads.readUsage(accountId, asked)
-    if (usage === 'too_many_rows') {
-      return invalidValue('group_by', 'the answer has too many rows; ask for a shorter period')
-    }
-    context.vary('Accept')
-    if (context.accepts('application/json', 'text/csv') === 'text/csv') {
-      context.set('Content-Type', 'text/csv; charset=utf-8')
-      context.body = csvOf(usage.rows, groupBy)
+export const getUsageRoute = readingRoute({
+  path: '/v1/usage',
+  id: 'getUsage',
+  tag: 'Account',
+  summary: 'Count tasks and credits of a period',
+  description:
+    'Tasks count at the moment of their end, in `[start_time, end_time)`; days are in UTC. `credits` is the sum of what was charged, to the credit, and does not change when tasks are deleted. A period is final 60 seconds after its end. `Accept: text/csv` returns the rows as CSV.',
+  query: usageQuery,
+  answers: {
+    200: {
+      description: 'One row for each group, by day, model and key.',
+      content: {
+        ...json(usage),
+        'text/csv': z.string().meta({
+          example: 'model,succeeded,failed,credits\r\nfamilyb-image-2-vip,2,1,422\r\n',
+        }),
+      },
+    },
+  },
+  errors: [],
+  handler:
+    (parts) =>
+    async (context, { accountId }, query) => {
+      const { start_time: startTime, end_time: endTime, group_by: groupBy } = query
+      const asked = { groupBy, ...defined({ startTime, endTime }) }
+      const counted = await parts.reads.readUsage(accountId, asked)
+      if (counted === 'too_many_rows') {
+        return invalidValue('group_by', 'the answer has too many rows; ask for a shorter period')
+      }
+      context.vary('Accept')
+      if (context.accepts('application/json', 'text/csv') === 'text/csv') {
+        context.set('Content-Type', 'text/csv; charset=utf-8')
+        context.body = csvOf(counted.rows, groupBy)
+        return undefined
+      }
+      sendJson(context, 200, usageJson(counted))
       return undefined
-    }
-    sendJson(context, 200, usageJson(usage))
-    return undefined
-  })
-}
+    },
+})
 
 function usageJson({ startTime, endTime, rows }: Usage): object {
   const total = { succeeded: 0, failed: 0, credits: 0 }

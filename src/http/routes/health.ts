@@ -1,20 +1,52 @@
+import { z } from 'zod'
 import { sendJson } from '../answers/sendBody.ts'
-import type { ApiDeps, Handler } from '../context.ts'
+import type { Route } from '../route.ts'
+import { json } from '../route.ts'
 
-/** `GET /healthz`: answers 200 as long as this API process can answer. */
-export function getHealth(): Handler {
-  return async (context) => {
+const shared = {
+  method: 'GET',
+  tag: 'Service',
+  extension: true,
+  access: 'open',
+  envelope: 'full',
+} as const satisfies Partial<Route>
+
+/** Answers 200 as long as this API process can answer. */
+export const getHealthRoute: Route = {
+  ...shared,
+  path: '/healthz',
+  id: 'getHealth',
+  summary: 'Whether this process runs',
+  answers: {
+    200: {
+      description: 'The process can answer.',
+      content: json(z.object({ status: z.literal('ok') })),
+    },
+  },
+  errors: [],
+  handler: () => async (context) => {
     sendJson(context, 200, { status: 'ok' })
     return undefined
-  }
+  },
 }
 
-/** `GET /readyz`: answers whether a load balancer should send requests to this API process. */
-export function getReadiness(deps: Pick<ApiDeps, 'ready'>): Handler {
-  return async (context) => {
-    const ready = await deps.ready().catch(() => false)
+/** Answers whether a load balancer should send requests to this API process. */
+export const getReadinessRoute: Route = {
+  ...shared,
+  path: '/readyz',
+  id: 'getReadiness',
+  summary: 'Whether this process should get requests',
+  answers: {
+    200: {
+      description: 'The process and the parts that it needs are ready.',
+      content: json(z.object({ status: z.literal('ready') })),
+    },
+  },
+  errors: ['not_ready'],
+  handler: (parts) => async (context) => {
+    const ready = await parts.ready().catch(() => false)
     if (!ready) return { tag: 'not_ready' }
     sendJson(context, 200, { status: 'ready' })
     return undefined
-  }
+  },
 }

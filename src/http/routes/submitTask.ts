@@ -1,10 +1,38 @@
 import { succeed } from '../../domain/result.ts'
-import { isTaskImagePath, parseTaskRequest } from '../../schema/taskRequest.ts'
+import { isTaskImagePath, parseTaskRequest, taskRequest } from '../../schema/taskRequest.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import type { Receive } from '../intake/acceptRequest.ts'
 import { acceptRequest } from '../intake/acceptRequest.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
+import { taskAccepted } from '../../schema/answers/taskRecord.ts'
+import { idempotencyKey } from '../../schema/idempotencyKey.ts'
+import { submitErrors } from '../errorExamples.ts'
+import type { Route } from '../route.ts'
+import { json } from '../route.ts'
+
+export const submitTaskRoute: Route = {
+  method: 'POST',
+  path: '/v1/images/tasks',
+  id: 'submitTask',
+  tag: 'Tasks',
+  summary: 'Submit a task',
+  description:
+    'Answers at once. Read the record every 2 to 5 seconds until `status` is `succeeded`, `failed` or `expired`. The credits are held now, charged when the task succeeds, and released when it does not.',
+  access: 'account',
+  envelope: 'full',
+  headers: idempotencyKey,
+  body: json(taskRequest),
+  answers: {
+    202: {
+      description: 'The task is accepted, or the Idempotency-Key names this earlier task.',
+      headers: ['Location', 'Retry-After', 'Idempotent-Replayed?', 'X-Credits-Held'],
+      content: json(taskAccepted),
+    },
+  },
+  errors: submitErrors,
+  handler: submitTask,
+}
 
 /** `POST /v1/images/tasks`: answers at once with the id of the task. */
 export function submitTask(parts: ApiParts): AccountHandler {

@@ -1,49 +1,81 @@
 import { defined } from '../../domain/defined.ts'
-import type { Delivery } from '../../domain/webhooks/delivery.ts'
 import { deliveryRecord } from '../../domain/webhooks/delivery.ts'
 import { deliveryIdPattern } from '../../domain/webhooks/webhook.ts'
+import { delivery, deliveryId, deliveryList, webhookId } from '../../schema/answers/webhook.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
 import { deliveriesQuery } from '../../schema/webhookRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import type { AccountHandler, ApiParts, RouteContext } from '../context.ts'
-import { withQuery } from '../extensionRoute.ts'
-import { answer, webhookIdOf, withoutFields } from './webhooks.ts'
+import type { RouteContext } from '../context.ts'
+import { changingRoute, readingRoute } from '../extensionRoute.ts'
+import type { Answer, Route } from '../route.ts'
+import { json } from '../route.ts'
+import { answer, webhookIdOf } from './webhooks.ts'
 
-/** `GET /v1/webhooks/{id}/deliveries`: lists the deliveries of a webhook, newest first. */
-export function listDeliveries(parts: ApiParts): AccountHandler {
-  return withQuery(deliveriesQuery, async (context, caller, query) => {
-    const page = { limit: query.limit + 1, ...defined({ after: query.after }) }
-    const listed = await parts.webhooks.deliveries(caller, webhookIdOf(context), page)
-    if (!listed.ok) {
-      if (listed.failure.tag !== 'unknown_after') return listed.failure
-      return invalidValue('after', 'it is not the id of a delivery of this webhook')
-    }
-    const data = listed.value.slice(0, query.limit).map(deliveryRecord)
-    const hasMore = listed.value.length > query.limit
-    sendJson(context, 200, { object: 'list', data, has_more: hasMore })
-    return undefined
-  })
+const tag = 'Webhooks'
+const due: Answer = {
+  description: 'The delivery, which is due now.',
+  content: json(delivery),
 }
 
-/** `POST /v1/webhooks/{id}/test`: sends `webhook.test`. */
-export function testWebhook(parts: ApiParts): AccountHandler {
-  return withoutFields(parts, (context, caller) =>
-    answer(context, parts.webhooks.test(caller, webhookIdOf(context)), accepted),
-  )
-}
-
-/** `POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver`: sends an event again, with the same id. */
-export function redeliver(parts: ApiParts): AccountHandler {
-  return withoutFields(parts, (context, caller) => {
-    const deliveryId = deliveryIdOf(context)
-    const asked = parts.webhooks.redeliver(caller, webhookIdOf(context), deliveryId)
-    return answer(context, asked, accepted)
-  })
-}
-
-function accepted(delivery: Delivery) {
-  return [202, deliveryRecord(delivery)] as const
-}
+/** The routes with which an account reads what was delivered to its webhooks, and asks for deliveries. */
+export const deliveryRoutes: readonly Route[] = [
+  changingRoute({
+    method: 'POST',
+    path: '/v1/webhooks/{webhook_id}/test',
+    id: 'testWebhook',
+    tag,
+    summary: 'Send a test event',
+    description: 'Sends `webhook.test`, and repeats it like any other event.',
+    params: { webhook_id: webhookId },
+    fields: noFields,
+    answers: { 202: due },
+    errors: ['webhook_not_found', 'webhook_disabled'],
+    handler: (parts) => (context, caller) =>
+      answer(context, parts.webhooks.test(caller, webhookIdOf(context)), 202, deliveryRecord),
+  }),
+  readingRoute({
+    path: '/v1/webhooks/{webhook_id}/deliveries',
+    id: 'listDeliveries',
+    tag,
+    summary: 'List the deliveries of a webhook',
+    description: 'Newest first. A delivery is kept as long as the record of its task.',
+    params: { webhook_id: webhookId },
+    query: deliveriesQuery,
+    answers: { 200: { description: 'One page of deliveries.', content: json(deliveryList) } },
+    errors: ['webhook_not_found'],
+    handler: (parts) => async (context, caller, query) => {
+      const page = { limit: query.limit + 1, ...defined({ after: query.after }) }
+      const listed = await parts.webhooks.deliveries(caller, webhookIdOf(context), page)
+      if (!listed.ok) {
+        if (listed.failure.tag !== 'unknown_after') return listed.failure
+        return invalidValue('after', 'it is not the id of a delivery of this webhook')
+      }
+      const data = listed.value.slice(0, query.limit).map(deliveryRecord)
+      const hasMore = listed.value.length > query.limit
+      sendJson(context, 200, { object: 'list', data, has_more: hasMore })
+      return undefined
+    },
+  }),
+  changingRoute({
+    method: 'POST',
+    path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
+    id: 'redeliver',
+    tag,
+    summary: 'Deliver an event again',
+    description:
+      'Makes the delivery due now, with the same `webhook-id`, and starts its tries from the first.',
+    params: { webhook_id: webhookId, delivery_id: deliveryId },
+    fields: noFields,
+    answers: { 202: due },
+    errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
+    handler: (parts) => (context, caller) => {
+      const deliveryId = deliveryIdOf(context)
+      const asked = parts.webhooks.redeliver(caller, webhookIdOf(context), deliveryId)
+      return answer(context, asked, 202, deliveryRecord)
+    },
+  }),
+]
 
 function deliveryIdOf({ params }: RouteContext): string {
   const { deliveryId = '' } = params

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { taskFailureCodes } from '../../domain/failure.ts'
+import { taskFailureCodes, taskFailureMessages } from '../../domain/failure.ts'
 import { taskIdPattern } from '../../domain/ids.ts'
 import { inputMimeTypes, modelIds } from '../../domain/models/models.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
@@ -19,7 +19,11 @@ export const taskAccepted = z
   .object({
     task_id: taskId,
     status: z.literal('queued'),
-    created_at: z.int().meta({ description: 'Unix time in seconds.', format: 'int64' }),
+    created_at: z.int().meta({
+      description: 'Unix time in seconds.',
+      format: 'int64',
+      example: 1_767_225_600,
+    }),
   })
   .meta({ id: 'TaskAccepted', description: 'An accepted task.' })
 
@@ -77,4 +81,25 @@ export const taskRecord = fields
   .meta({
     id: 'Task',
     description: 'The record of a task. Fields that do not apply are absent, never null.',
+    examples: [
+      {
+        task_id: 'task_0123456789ABCDEFGHIJKLMNOPQRSTUV',
+        model: 'familyb-image-2-vip',
+        status: 'processing',
+        created_at: '2026-01-01T00:00:00Z',
+        progress: 42,
+      },
+      {
+        task_id: 'task_0123456789ABCDEFGHIJKLMNOPQRSTUV',
+        model: 'familyb-image-2-vip',
+        status: 'failed',
+        created_at: '2026-01-01T00:00:00Z',
+        progress: 95,
+        completed_at: '2026-01-01T00:00:41Z',
+        error: {
+          code: 'content_policy_violation',
+          message: taskFailureMessages.content_policy_violation,
+        },
+      },
+    ],
   })

@@ -39,11 +39,7 @@ export const webhookWithSecret = fields
   })
   .meta({ id: 'WebhookWithSecret', description: 'A webhook and its signing secret.' })
 
-export const webhookList = z.object({
-  object: z.literal('list'),
-  data: z.array(webhook),
-  has_more: z.boolean(),
-})
+export const webhookList = listOf(webhook)
 
 export const deletedWebhook = z.object({ webhook_id: webhookId, deleted: z.literal(true) })
 
@@ -77,11 +73,11 @@ export const delivery = z
   })
   .meta({ id: 'WebhookDelivery', description: 'One event for one webhook, with its tries.' })
 
-export const deliveryList = z.object({
-  object: z.literal('list'),
-  data: z.array(delivery),
-  has_more: z.boolean(),
-})
+export const deliveryList = listOf(delivery)
+
+function listOf<Row extends z.ZodType>(row: Row) {
+  return z.object({ object: z.literal('list'), data: z.array(row), has_more: z.boolean() })
+}
 
 /** What a receiver gets when a task ends. */
 export const taskEvent = z

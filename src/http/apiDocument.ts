@@ -1,0 +1,243 @@
+import { STATUS_CODES } from 'node:http'
+import type {
+  ZodOpenApiOperationObject,
+  ZodOpenApiOverride,
+  ZodOpenApiPathsObject,
+  ZodOpenApiResponseObject,
+} from 'zod-openapi'
+import { createDocument } from 'zod-openapi'
+import { z } from 'zod'
+import type { HeaderUse } from './answerHeaders.ts'
+import { answerHeaders } from './answerHeaders.ts'
+import { defined } from '../domain/defined.ts'
+import type { ErrorName } from './errorExamples.ts'
+import { exampleOf } from './errorExamples.ts'
+import { errorBody, errorReply } from './errors.ts'
+import type { Answer, Content, Route } from './route.ts'
+import { tags } from './route.ts'
+import { errorEnvelope, shortErrorEnvelope } from '../schema/answers/errorEnvelope.ts'
+import { deliveryHeaders, taskEvent, testEvent } from '../schema/answers/webhook.ts'
+
+/** The version of the API contract. */
+const version = '1.0.0'
+
+const description = `Generates and edits images, by asynchronous tasks and by synchronous calls.
+
+Every GET operation also answers HEAD, without a body. OPTIONS answers 204 with the methods of a path, and
+CORS preflight requests of any origin. A path that does not exist is a 404, and a method that a path does not
+have is a 405 with \`Allow\`. Requests and answers are JSON unless an operation says otherwise. Operations with
+\`x-darkroom-extension: true\` are additions to the API contract.`
+
+type OpenApiDocument = ReturnType<typeof createDocument>
+
+/** Makes the OpenAPI 3.1 document of the routes. `publicUrl` is the base URL of the service. */
+export function createApiDocument(
+  routes: readonly Route[],
+  { publicUrl }: { readonly publicUrl: string },
+): OpenApiDocument {
+  const paths: Record<string, ZodOpenApiPathsObject[string]> = {}
+  for (const route of routes) {
+    const method = methods[route.method]
+    paths[route.path] = { ...paths[route.path], [method]: operationObject(route) }
+  }
+  return createDocument(
+    {
+      openapi: '3.1.1',
+      info: {
+        title: 'Darkroom',
+        version,
+        description,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: publicUrl }],
+      tags: Object.entries(tags).map(([name, about]) => ({ name, description: about })),
+      security: [{ apiKey: [] }],
+      paths,
+      webhooks: {
+        taskEnded: eventObject('taskEnded', 'A task has ended', taskEvent),
+        webhookTest: eventObject('webhookTest', 'A test was asked for', testEvent),
+      },
+      components: {
+        securitySchemes: {
+          apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `sk-…`.' },
+        },
+        schemas: { Error: errorEnvelope, LookupError: shortErrorEnvelope },
+        headers: headerComponents(routes),
+        responses: Object.fromEntries(
+          earlyErrors.map((name) => [name, errorResponse([name], { envelope: 'full' })]),
+        ),
+      },
+    },
+    { override: plainSchema },
+  )
+}
+
+const methods = { GET: 'get', POST: 'post', DELETE: 'delete' } as const
+
+function operationObject(route: Route): ZodOpenApiOperationObject {
+  const { id, tag, summary, description: about, params, query, headers, body } = route
+  const errors: readonly ErrorName[] = [
+    'invalid_request',
+    ...(route.access === 'account' ? (['invalid_api_key'] as const) : []),
+    ...route.errors,
+    'internal_error',
+  ]
+  const byStatus = Map.groupBy(new Set(errors), statusOf)
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...defined({ description: about }),
+    ...(route.extension === true ? { 'x-darkroom-extension': true } : {}),
+    ...(route.access === 'open' ? { security: [] } : {}),
+    requestParams: {
+      ...(params === undefined ? {} : { path: z.object(params) }),
+      ...defined({ query }),
+      ...(headers === undefined ? {} : { header: z.object(headers) }),
+    },
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: true, content: contentObject(body) } }),
+    responses: Object.fromEntries([
+      ...Object.entries(route.answers).map(([status, answer]) => [status, responseObject(answer)]),
+      ...earlyErrors.map((name) => [statusOf(name), { $ref: `#/components/responses/${name}` }]),
+      ...[...byStatus].map(([status, names]) => [status, errorResponse(names, route)]),
+    ]),
+  }
+}
+
+function responseObject({
+  description: about,
+  headers,
+  content,
+}: Answer): ZodOpenApiResponseObject {
+  return {
+    description: about,
+    headers: headerReferences(headers),
+    ...(content === undefined ? {} : { content: contentObject(content) }),
+  }
+}
+
+function contentObject(content: Content): NonNullable<ZodOpenApiResponseObject['content']> {
+  return Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]))
+}
+
+/** The errors of every route that come before it is known. They have components of their own. */
+const earlyErrors = ['request_timeout', 'headers_too_large'] as const
+
+/** Headers that errors of a status have on every route. */
+const statusHeaders: Readonly<Record<number, readonly HeaderUse[]>> = {
+  401: ['WWW-Authenticate'],
+  404: ['x-should-retry?'],
+  409: ['x-should-retry'],
+  416: ['Content-Range'],
+  429: ['Retry-After?'],
+  500: ['x-should-retry?'],
+}
+
+/**
+ * Describes the errors of one status, with an example of each. `x-error-codes` lists the codes for programs. The
+ * schema allows any code, so that a new code breaks no client.
+ */
+function errorResponse(
+  names: readonly ErrorName[],
+  { envelope, errorHeaders = [] }: Pick<Route, 'envelope' | 'errorHeaders'>,
+): ZodOpenApiResponseObject {
+  const replies = names.map((name) => errorReply(exampleOf(name), 'GET /v1/nowhere'))
+  const status = replies[0]?.status ?? 0
+  const codes = [...new Set(replies.map(({ code }) => code))]
+  const examples = replies.map((reply, i) => [
+    names[i],
+    { value: errorBody(reply, envelope, 'req_0a1b2c3d4e5f6g7h8i9j0k1l') },
+  ])
+  return {
+    'x-error-codes': codes,
+    description: `${STATUS_CODES[status]}. Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    headers: headerReferences([...errorHeaders, ...(statusHeaders[status] ?? [])]),
+    content: {
+      'application/json': {
+        schema: { $ref: `#/components/schemas/${envelope === 'short' ? 'LookupError' : 'Error'}` },
+        examples: Object.fromEntries(examples),
+      },
+    },
+  }
+}
+
+function statusOf(name: ErrorName): number {
+  return errorReply(exampleOf(name)).status
+}
+
+/** The headers of every answer. */
+const commonHeaders: readonly HeaderUse[] = ['x-request-id', 'Cache-Control']
+
+function headerReferences(uses: readonly HeaderUse[] = []): Record<string, { $ref: string }> {
+  return Object.fromEntries(
+    [...commonHeaders, ...uses].map((use) => [
+      use.replace('?', ''),
+      { $ref: `#/components/headers/${use.replace('?', '.optional')}` },
+    ]),
+  )
+}
+
+/** Returns each header that an answer has, once as required and once as optional where both occur. */
+function headerComponents(routes: readonly Route[]) {
+  const ofRoutes = routes.flatMap(({ answers, errorHeaders = [] }) => [
+    ...Object.values(answers).flatMap(({ headers = [] }) => headers),
+    ...errorHeaders,
+  ])
+  const used = new Set<string>([
+    ...commonHeaders,
+    ...ofRoutes,
+    ...Object.values(statusHeaders).flat(),
+  ])
+  const components = Object.entries(answerHeaders).flatMap(([name, [about, pattern]]) => {
+    const header = {
+      description: about,
+      schema: { type: 'string', ...defined({ pattern }) },
+    } as const
+    return [
+      ...(used.has(name) ? [[name, { ...header, required: true }]] : []),
+      ...(used.has(`${name}?`) ? [[`${name}.optional`, header]] : []),
+    ]
+  })
+  return Object.fromEntries(components)
+}
+
+/** Describes what the receiver of a webhook gets, and how it answers. */
+function eventObject(
+  id: string,
+  summary: string,
+  schema: z.ZodType,
+): { readonly post: ZodOpenApiOperationObject } {
+  return {
+    post: {
+      operationId: id,
+      tags: ['Webhooks'],
+      summary,
+      description:
+        'Signed as Standard Webhooks says. Any 2xx counts as received. Everything else, and no answer within 15 seconds, is repeated for 75 hours. 410 disables the webhook.',
+      'x-darkroom-extension': true,
+      security: [],
+      requestParams: { header: deliveryHeaders },
+      requestBody: { required: true, content: { 'application/json': { schema } } },
+      responses: {
+        '2XX': { description: 'Received. The body is not read.' },
+        '410': { description: 'Disables the webhook.' },
+      },
+    },
+  }
+}
+
+/**
+ * Removes from the schemas what zod adds and readers do not need: the ban on further fields in answers, because
+ * answers may get more fields; the pattern of a date-time, because its format says the same; and the limits of
+ * JavaScript's integers.
+ */
+const plainSchema: ZodOpenApiOverride = ({ jsonSchema, io }) => {
+  if (io === 'output' && jsonSchema.additionalProperties === false) {
+    delete jsonSchema.additionalProperties
+  }
+  if (jsonSchema.format === 'date-time') delete jsonSchema.pattern
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+}

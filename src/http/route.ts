@@ -1,0 +1,83 @@
+import type { z } from 'zod'
+import type { HeaderUse } from './answerHeaders.ts'
+import type { AccountHandler, ApiParts, ApiState, Handler } from './context.ts'
+import type { ErrorName } from './errorExamples.ts'
+
+/**
+ * One route, and all that is said about it: `routes.ts` serves it, `apiDocument.ts` describes it, and every answer
+ * that a test fetches is compared with that description. A GET route also answers HEAD.
+ */
+export type Route = RouteDeclaration & {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** True for what the API contract does not contain. */
+  readonly extension?: true
+  /** The envelope of errors: `short` for the lookups of a task. */
+  readonly envelope: ApiState['envelope']
+} & (
+    | { readonly access: 'account'; readonly handler: (parts: ApiParts) => AccountHandler }
+    /** Needs no API key. */
+    | { readonly access: 'open'; readonly handler: (parts: ApiParts) => Handler }
+  )
+
+export type RouteDeclaration = {
+  /** The path, such as `/v1/tasks/{task_id}`. The handler finds this parameter as `params.taskId`. */
+  readonly path: `/${string}`
+  /** A name that no other route has. Generated clients name their functions after it. */
+  readonly id: string
+  readonly tag: Tag
+  readonly summary: string
+  /** Further text, in Markdown. */
+  readonly description?: string
+  /** The parameters of the path, by their names there. */
+  readonly params?: Readonly<Record<string, z.ZodType>>
+  readonly query?: z.ZodObject
+  /** Headers of the request. */
+  readonly headers?: Readonly<Record<string, z.ZodType>>
+  readonly body?: Content
+  /** What the route answers when it succeeds, by status. */
+  readonly answers: Readonly<Record<number, Answer>>
+  /**
+   * The errors of this route. Every route has `invalid_request` and `internal_error` without naming them, and
+   * `invalid_api_key` if it needs an API key.
+   */
+  readonly errors: readonly ErrorName[]
+  /** Headers that errors of this route have, besides those of `apiDocument.ts`. */
+  readonly errorHeaders?: readonly HeaderUse[]
+}
+
+export type Answer = {
+  readonly description: string
+  /** The headers of this answer, besides those that every answer has. */
+  readonly headers?: readonly HeaderUse[]
+  /** Absent for an answer without a body. */
+  readonly content?: Content
+}
+
+/** The schema of a body by its media type. */
+export type Content = Readonly<Record<string, z.ZodType>>
+
+/** Returns a JSON body. */
+export function json(schema: z.ZodType): Content {
+  return { 'application/json': schema }
+}
+
+/** Returns the same route of a task under `/v1/task/…`, which some clients of the API contract call. */
+export function underOtherPath(route: Route): Route {
+  return {
+    ...route,
+    path: `/v1/task/${route.path.slice('/v1/tasks/'.length)}`,
+    id: `${route.id}ByOtherPath`,
+    summary: `${route.summary} (other path)`,
+  }
+}
+
+/** The groups of routes, in the order in which readers see them. */
+export const tags = {
+  Tasks: 'Submit a task, and read its record until it ends.',
+  'Synchronous images': 'Calls that answer with the finished image. Family B.',
+  'Content generation': 'Calls in the form of `generateContent`. Family A.',
+  Account: 'What the caller owns, may use and has spent.',
+  Webhooks: 'Signed notifications when tasks end.',
+  Service: 'Health, and this description.',
+} as const
+type Tag = keyof typeof tags

@@ -1,0 +1,47 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createApiDocument } from '../../src/http/apiDocument.ts'
+import { routes } from '../../src/http/routes.ts'
+
+let source: string
+beforeAll(() => {
+  source = JSON.stringify(createApiDocument(routes, { publicUrl: 'https://images.example.test' }))
+})
+
+describe('the OpenAPI document', () => {
+  it('is clean by the recommended rules of Redocly [pages-1]', async () => {
+    const config = await createConfig({ extends: ['recommended'] })
+    const problems = await lintFromString({ source, config })
+    expect(
+      problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]),
+    ).toEqual([])
+  })
+
+  it('marks what the API contract does not contain [ext-6]', () => {
+    const unmarked = routes.filter(({ extension }) => extension !== true)
+    expect(unmarked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /v1/images/tasks',
+      'GET /v1/tasks/{task_id}',
+      'GET /v1/task/{task_id}',
+      'POST /v1/images/generations',
+      'POST /v1/images/edits',
+      'POST /v1beta/models/{model}:generateContent',
+      'POST /v1beta/models/{model}:asyncGenerateContent',
+    ])
+    expect(JSON.parse(source).paths['/healthz'].get).toHaveProperty('x-darkroom-extension', true)
+  })
+})
+
+describe('the routes', () => {
+  it('each have a name of their own', () => {
+    const names = routes.map(({ id }) => id)
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  it('name the same parameters in their path and in its schemas', () => {
+    for (const { path, params = {} } of routes) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      expect([path, Object.keys(params)]).toEqual([path, named])
+    }
+  })
+})

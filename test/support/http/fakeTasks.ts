@@ -196,8 +196,6 @@ export function createFakeTasks(blobs: BlobStore) {
       await expect.poll(() => accepted.length).toBe(before + 1)
       return newestId()
     },
-    /** Forgets all idempotency keys. */
-    freeKeys: () => keys.clear(),
   })
 }
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { HeaderUse } from './answerHeaders.ts'
+import type { HeaderUse } from './answers/answerHeaders.ts'
 import type { AccountHandler, ApiParts, ApiState, Handler } from './context.ts'
 import type { ErrorName } from './errorExamples.ts'
 

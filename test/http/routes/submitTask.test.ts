@@ -1,4 +1,3 @@
-import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { requestTextBytesMax } from '../../../src/domain/limits.ts'
 import { NothingWrittenError } from '../../../src/domain/ports/nothingWrittenError.ts'

@@ -9,6 +9,7 @@ import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
+import { readTraceparent } from '../../domain/tasks/traceparent.ts'
 import type { Accepted, ParamNames } from '../../tasks/acceptTask.ts'
 import { roomFor } from '../../tasks/byteBudget.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
@@ -135,7 +136,12 @@ async function accept(
     caller,
     request,
     pause: () => parts.loopTurns.pause(caller.accountId, { ofSmallBody: isSmallBody(context.req) }),
-    ...defined({ uploadId: staging.uploadId(), idempotencyKey: key, paramNames }),
+    ...defined({
+      uploadId: staging.uploadId(),
+      idempotencyKey: key,
+      paramNames,
+      traceparent: readTraceparent(context.get('traceparent')),
+    }),
   }
   const accepted = await parts.tasks.accept(input).catch((error: unknown) => {
     if (error instanceof NothingWrittenError) context.state.retryIsUnsafe = false

@@ -50,9 +50,8 @@ export function loggerOf(log: WorkerLog): DefaultLogger {
   })
 }
 
+const host = '127.0.0.1'
 const answerMsMax = 1_000
-/** How many free ports are tried. Another process can take a free port before the SDK listens on it. */
-const portsTriedMax = 5
 /**
  * Names as Prometheus wants them: counters end in `_total`, names end in their unit, times are in seconds.
  */
@@ -64,32 +63,21 @@ const names = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurati
  * Prometheus' text format. The function returns an empty text when it fails.
  */
 export async function installMeasuredRuntime(log: WorkerLog): Promise<() => Promise<string>> {
-  for (let tried = 1; ; tried += 1) {
-    const bindAddress = await freeAddress()
-    try {
-      installRuntime(log, { prometheus: { bindAddress, ...names } })
-      return () => fetchText(`http://${bindAddress}/metrics`)
-    } catch (error) {
-      if (tried >= portsTriedMax) throw error
-    }
+  const bindAddress = `${host}:${await freePort()}`
+  installRuntime(log, { prometheus: { bindAddress, ...names } })
+  return async () => {
+    const signal = AbortSignal.timeout(answerMsMax)
+    const answer = fetch(`http://${bindAddress}/metrics`, { signal })
+    return answer.then((given) => (given.ok ? given.text() : '')).catch(() => '')
   }
 }
 
-async function fetchText(url: string): Promise<string> {
-  try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(answerMsMax) })
-    return answer.ok ? await answer.text() : ''
-  } catch {
-    return ''
-  }
-}
-
-async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, host)
   await once(server, 'listening')
   const address = server.address()
   server.close()
   await once(server, 'close')
   if (address === null || typeof address === 'string') throw new Error('Bug: no TCP address')
-  return `${address.address}:${address.port}`
+  return address.port
 }

@@ -16,7 +16,7 @@ COPY workflows ./workflows
 COPY activities ./activities
 COPY tools/*.mjs ./tools/
 # So that a worker need not make the script of its workflows at each start.
-RUN node -e "import('./src/temporal/worker/workflowBundle.ts').then((m) => Promise.all([m.workflowBundle(), m.workflowBundle({ traced: true })]))"
+RUN node -e "import('./src/temporal/worker/workflowBundle.ts').then((m) => m.workflowBundle())"
 USER node
 # src/dev/environment.ts says why.
 ENV MALLOC_ARENA_MAX=2

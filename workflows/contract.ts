@@ -78,11 +78,6 @@ export const searchAttributes = {
   failureCode: { name: 'DarkroomFailureCode', type: 'KEYWORD' },
 } as const
 
-/** How a run reports its end to the worker when traces are on (`traceRun.ts`). `endedAtMs` is an instant. */
-export type RunSinks = {
-  readonly run: { readonly ended: (outcome: string, endedAtMs: number) => void }
-}
-
 /** Returns one line of text for lists and timelines in Temporal's UI. */
 export function taskSummary(task: {
   readonly model: ModelId

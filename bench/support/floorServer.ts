@@ -51,7 +51,7 @@ async function serve(asked: IncomingMessage, answer: ServerResponse): Promise<vo
   }
 }
 
-installRuntime({ log: () => {} })
+installRuntime(() => {})
 const worker = await Worker.create({
   connection: await NativeConnection.connect({ address }),
   namespace,

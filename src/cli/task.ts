@@ -15,12 +15,15 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { modelIds } from '../domain/models/models.ts'
 import type { CancelResult } from '../domain/ports/attemptStore.ts'
-import type { ListedTask, TaskDetail, TaskFilter } from '../domain/ports/taskAdmin.ts'
+import type {
+  ListedTask,
+  TaskDetail,
+  TaskFilter,
+  TimelineEvent,
+} from '../domain/ports/taskAdmin.ts'
 import { taskStatuses } from '../domain/tasks/task.ts'
 import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
 import { publicStatus, taskRecord } from '../domain/tasks/taskRecord.ts'
-import type { TimelineEvent } from '../domain/tasks/taskTimeline.ts'
-import { taskTimeline } from '../domain/tasks/taskTimeline.ts'
 import { parseLimit, parseSince, parseTaskId } from './parse.ts'
 import { historyCommand, replayCommand } from './taskHistory.ts'
 import { retryCommand } from './taskRetry.ts'
@@ -122,10 +125,10 @@ function show(context: CliContext): Command {
       if (detail === undefined) throw noSuchTask(taskId)
       // Temporal has a run only for a task whose workflow was started. A synchronous task whose first call decided
       // its end has no workflow.
-      const hasRun = detail.startedAtMs !== undefined
+      const hasRun = detail.task.startedAtMs !== undefined
       const workflowUrl = hasRun ? await context.parts.workflowUrl(taskId) : undefined
       const summary = taskSummary(detail, workflowUrl)
-      const timeline = taskTimeline(detail)
+      const { timeline } = detail
       context.show({
         json: { ...summary, timeline: timeline.map(eventJson) },
         text: `${fields(summary)}\n\n${timelineText(timeline)}`,
@@ -142,15 +145,16 @@ function taskSummary(detail: TaskDetail, workflowUrl: string | undefined) {
     action: detail.action,
     size: detail.size,
     quality: detail.quality,
-    route: detail.route,
+    route: task.route,
     status: publicStatus(task),
-    credits: detail.credits,
+    credits: task.credits,
     created_at: isoTime(task.createdAtMs),
     deadline_at: isoTime(detail.deadlineAtMs),
     expires_at: isoTimeOrNull(task.expiresAtMs),
     purge_at: isoTimeOrNull(detail.purgeAtMs),
     retry_of: detail.retryOf,
     retried_as: detail.retriedAs,
+    traceparent: detail.traceparent,
     workflow_url: workflowUrl,
   })
 }

@@ -4,7 +4,6 @@ import type { Answer } from './answer.ts'
 import { CommandError } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
-import { defined } from '../domain/defined.ts'
 import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
 import { parseTaskId } from './parse.ts'
 
@@ -101,44 +100,13 @@ async function replay(context: CliContext, events: HistoryEvents): Promise<void>
   context.show(replayAnswer(await replayTask(events)))
 }
 
-function replayAnswer(replayed: Replayed): Answer {
-  const { events } = replayed
-  if (replayed.kind === 'same') {
-    return {
-      json: { replays: true, events },
-      text: `Replays: this checkout's workflow code produces all ${events} events.`,
-    }
-  }
-  const { reason } = replayed
-  const event = describeEvent(replayed.at)
-  const ofActivity = event.activity === undefined ? '' : ` of ${event.activity}`
-  return {
-    json: { replays: false, events, event, reason },
-    text: `Differs at event ${event.id} of ${events}, ${event.type}${ofActivity}.\n${reason}`,
-    exitCode: 1,
-  }
-}
-
-/** Describes an event, for example as id 11, type `ActivityTaskScheduled`, activity `recordFailure`. */
-function describeEvent(event: HistoryEvents[number]) {
-  // Older versions of Temporal's tools write `ActivityTaskScheduled`. Newer versions write
-  // `EVENT_TYPE_ACTIVITY_TASK_SCHEDULED`.
-  const type = String(event['eventType']).replace(/^EVENT_TYPE_/, '')
-  const scheduled = event['activityTaskScheduledEventAttributes']
-  const activityType = isObject(scheduled) ? scheduled['activityType'] : undefined
-  const activity = isObject(activityType) ? activityType['name'] : undefined
-  return {
-    id: Number(event['eventId']),
-    type: /^[A-Z_]+$/.test(type) ? pascalCase(type) : type,
-    ...defined({ activity: typeof activity === 'string' ? activity : undefined }),
-  }
-}
-
-function pascalCase(type: string): string {
-  return type
-    .split('_')
-    .map((word) => word.slice(0, 1) + word.slice(1).toLowerCase())
-    .join('')
+function replayAnswer({ events, reason }: Replayed): Answer {
+  return reason === undefined
+    ? {
+        json: { replays: true, events },
+        text: `Replays: this checkout's workflow code produces all ${events} events.`,
+      }
+    : { json: { replays: false, events, reason }, text: `Differs.\n${reason}`, exitCode: 1 }
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

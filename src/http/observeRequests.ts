@@ -1,24 +1,16 @@
-import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import type { Observation } from './context.ts'
 
 type WriteLine = (message: string, fields: Observation) => void
 
-/**
- * Creates the observer of requests. For every request it writes the access log and the metrics. For a request
- * that created or replayed a task, it also records a span.
- */
+/** Creates the observer of requests. For every request it writes the access log and the metrics. */
 export function observeRequests(parts: {
   readonly log: Readonly<Record<'info' | 'debug', WriteLine>>
   readonly metrics: { readonly request: (seen: Observation) => void }
-  readonly tracing: Pick<TaskTracer, 'request'> | undefined
 }) {
   return (seen: Observation): void => {
     parts.metrics.request(seen)
     const level = isSuccessfulProbe(seen) ? 'debug' : 'info'
     parts.log[level]('request', { ...seen, durationMs: Math.round(seen.durationMs) })
-    const { taskId, replayed } = seen
-    if (taskId === undefined || replayed === undefined) return
-    parts.tracing?.request({ ...seen, taskId, replayed })
   }
 }
 

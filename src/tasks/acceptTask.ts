@@ -34,6 +34,8 @@ export type AcceptInput = {
   readonly uploadId?: string
   /** The Idempotency-Key header as sent: 1 to 255 bytes. */
   readonly idempotencyKey?: Uint8Array
+  /** The span of the client that asks, as `readTraceparent` returns it. The trace of a new task continues it. */
+  readonly traceparent?: string
   /**
    * The names of two fields in error messages. Default: `size` and `aspect_ratio`. The v1beta routes pass the paths
    * that these fields have in their own documents.
@@ -120,7 +122,7 @@ async function acceptNew(
   deps: AcceptTaskDeps,
   submission: Submission,
 ): Promise<Answer | 'key_taken'> {
-  const { caller, request, fingerprint, keyDigest, uploadId } = submission
+  const { caller, request, fingerprint, keyDigest, uploadId, traceparent } = submission
   const unsupported = checkSupported(submission, deps.capabilities)
   if (unsupported !== undefined) return fail(unsupported)
   const taskId = newTaskId(deps.randomBytes)
@@ -132,7 +134,7 @@ async function acceptNew(
     requestText: await requestTextOf(submission),
     fingerprint,
     ...terms,
-    ...defined({ keyDigest, uploadId }),
+    ...defined({ keyDigest, uploadId, traceparent }),
   })
   switch (inserted.kind) {
     case 'inserted':

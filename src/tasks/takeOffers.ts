@@ -2,7 +2,6 @@ import { assertNever } from '../domain/assertNever.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { Offer, OfferResult } from '../domain/tasks/offer.ts'
-import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import type { createProduceImage } from './produceImage.ts'
 import { repeatAfterShortWaits } from './shortWaits.ts'
 
@@ -16,7 +15,6 @@ export type TakeOffersDeps = {
   readonly slots: Readonly<Record<Family, number>>
   /** Aborts when the process is asked to stop. Calls that are under way finish. */
   readonly stopping: AbortSignal
-  readonly tracer?: Pick<TaskTracer, 'offer'>
   readonly onResult: (result: OfferResult) => void
   /** Called when the work on an offer throws. The reconciler starts the task's workflow if nobody else does. */
   readonly onUnexpected: (taskId: string, error: unknown) => void
@@ -60,7 +58,7 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
       })
     }
     open[family] += 1
-    return traced(taskId, () => orError(taskId, () => endOrReason(deps, taskId))).finally(() => {
+    return orError(taskId, () => endOrReason(deps, taskId)).finally(() => {
       open[family] -= 1
     })
   }
@@ -72,10 +70,6 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
       deps.onUnexpected(taskId, error)
       return 'error'
     }
-  }
-
-  function traced(taskId: string, run: () => Promise<OfferResult>): Promise<OfferResult> {
-    return deps.tracer?.offer(taskId, run) ?? run()
   }
 
   return {

@@ -1,207 +1,154 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-import { createHash } from 'node:crypto'
+import type { Context, Tracer } from '@opentelemetry/api'
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
-import type { TaskTracer } from '../domain/ports/taskTracer.ts'
-import type { OutcomeClass, UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
-import type { OpenSpan, Spans } from './spans.ts'
-import { createSpans } from './spans.ts'
+import type { TaskAdmin, TaskDetail } from '../domain/ports/taskAdmin.ts'
+import type { OutcomeClass } from '../domain/upstream/upstreamCall.ts'
 
-export type Tracing = TaskTracer & {
-  /** Sends the remaining spans. Takes a few seconds at most. */
+export type Tracing = {
+  /** Exports the trace of a task that has just ended. Never throws and never waits. */
+  readonly taskEnded: (taskId: string) => void
+  /** Sends the remaining spans. Takes ten seconds at most. */
   readonly close: () => Promise<void>
 }
 
+/** Limit for one request to the collector, and for reading the last tasks when the process stops. */
+const exportTimeoutMs = 5_000
+const batchDelayMs = 1_000
 /**
- * Exports one trace per task. The trace contains the request, the run of the workflow, its activities and its
- * upstream calls. This file loads the OpenTelemetry libraries, so import it only when a collector is
- * configured.
+ * Limit for spans that are not sent yet. Beyond it, new spans are dropped, so that a slow collector does not
+ * fill our memory.
  */
-export function createTracing(process: 'api' | 'worker'): Tracing {
-  const spans = createSpans(`darkroom-${process}`)
-  const activitySpan: ActivitySpan = new AsyncLocalStorage()
+const queuedMax = 4_096
+
+/**
+ * Exports one trace per task, at the task's end, over OTLP/HTTP (protobuf). The exporter reads the collector's address
+ * and headers from the OTEL_EXPORTER_OTLP_* variables. This file loads the OpenTelemetry libraries, so import it only
+ * when a collector is configured.
+ */
+export function createTracing(deps: {
+  readonly process: 'api' | 'worker'
+  readonly readTaskDetail: TaskAdmin['readTaskDetail']
+  readonly onError: (taskId: string, error: unknown) => void
+}): Tracing {
+  const processor = new BatchSpanProcessor({
+    exporter: new OTLPTraceExporter({ timeoutMillis: exportTimeoutMs }),
+    scheduledDelayMillis: batchDelayMs,
+    exportTimeoutMillis: exportTimeoutMs,
+    maxQueueSize: queuedMax,
+  })
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': `darkroom-${deps.process}` }),
+    spanProcessors: [processor],
+  })
+  const tracer = provider.getTracer('darkroom')
+  // One task after the other, so that very many ends at once keep no more than one connection to PostgreSQL.
+  let reading = Promise.resolve()
+  const exportTask = async (taskId: string) => {
+    const detail = await deps.readTaskDetail(taskId)
+    if (detail !== undefined) recordTrace(tracer, detail)
+  }
   return {
-    request: (seen) => traceRequest(spans, seen),
-    activity: (about, work) => {
-      const { taskId, runId, activity, attempt } = about
-      return traceWork(
-        activitySpan,
-        spans.start({
-          name: `activity ${activity}`,
-          kind: 'internal',
-          traceId: traceIdOf(taskId),
-          parentId: runSpanIdOf(runId),
-          attributes: { 'darkroom.task_id': taskId, 'darkroom.attempt': attempt },
-        }),
-        work,
-      )
+    taskEnded: (taskId) => {
+      reading = reading
+        .then(() => exportTask(taskId))
+        .catch((error: unknown) => deps.onError(taskId, error))
     },
-    offer: (taskId, work) =>
-      traceWork(
-        activitySpan,
-        spans.start({
-          name: 'offer produceImage',
-          kind: 'internal',
-          traceId: traceIdOf(taskId),
-          parentId: requestSpanIdOf(taskId),
-          attributes: { 'darkroom.task_id': taskId },
-        }),
-        work,
-      ),
-    runEnded: ({ taskId, runId, startedAtMs, endedAtMs, outcome }) =>
-      spans
-        .start({
-          name: 'workflow imageTask',
-          kind: 'internal',
-          traceId: traceIdOf(taskId),
-          spanId: runSpanIdOf(runId),
-          parentId: requestSpanIdOf(taskId),
-          startedAtMs,
-          attributes: { 'darkroom.task_id': taskId, 'darkroom.class': outcome },
-        })
-        .end({ failed: !goodOutcomes.has(outcome), endedAtMs }),
-    upstream: (caller) => traceUpstream(spans, activitySpan, caller),
-    close: spans.close,
+    close: async () => {
+      await Promise.race([reading, sleep(exportTimeoutMs, undefined, { ref: false })])
+      await provider.shutdown().catch(() => {})
+    },
   }
 }
 
-/** Contains the id of the span of the activity or offer in which the current code is running. */
-type ActivitySpan = AsyncLocalStorage<string>
+/**
+ * Makes the spans of an ended task from its timeline: one for the whole task, with the other events in it, and below
+ * it one for each upstream call and for each wait without a call. All attributes are ids, names and numbers of ours.
+ * Do not add texts of a client or of an upstream, because traces leave the installation.
+ */
+function recordTrace(tracer: Tracer, detail: TaskDetail): void {
+  const { task, acceptedAtMs, traceparent, timeline } = detail
+  const { taskId, accountId, model, route, status, failure, completedAtMs } = task
+  if (completedAtMs === undefined) return
+  const attributes = {
+    'darkroom.task_id': taskId,
+    'darkroom.account_id': accountId,
+    'darkroom.model': model,
+    'darkroom.route': route,
+    'darkroom.class': failure?.code ?? status,
+  }
+  const root = tracer.startSpan(
+    'image task',
+    { kind: SpanKind.SERVER, startTime: acceptedAtMs, attributes },
+    contextOf(traceparent),
+  )
+  for (const { event, atMs } of timeline) {
+    // What follows the end, such as a delivery to a webhook, is not part of the trace.
+    const isPart = atMs <= completedAtMs && !event.startsWith('attempt_')
+    if (isPart) root.addEvent(event, atMs)
+  }
+  recordCalls(tracer, trace.setSpan(ROOT_CONTEXT, root), detail, completedAtMs)
+  if (failure !== undefined && failure.code !== 'cancelled') root.setStatus(failed)
+  root.end(completedAtMs)
+}
 
-/** Outcomes of a run that are not a failure. `over` means that the task had already ended in another way. */
-const goodOutcomes: ReadonlySet<string> = new Set(['succeeded', 'over', 'cancelled'])
-
-function traceRequest(spans: Spans, seen: Parameters<TaskTracer['request']>[0]): void {
-  const { taskId, accountId, route, method, status, durationMs, replayed } = seen
-  const rootId = requestSpanIdOf(taskId)
-  spans
-    .start({
-      name: `${method} ${route}`,
-      kind: 'server',
-      traceId: traceIdOf(taskId),
-      ...(replayed ? { parentId: rootId } : { spanId: rootId }),
-      startedAtMs: Date.now() - durationMs,
-      attributes: {
-        'darkroom.task_id': taskId,
-        ...defined({ 'darkroom.account_id': accountId }),
-        'http.route': route,
-        'http.request.method': method,
-        'http.response.status_code': status,
-      },
+/** Makes the spans below that of the task. A call that was still open at the task's end gets no class. */
+function recordCalls(
+  tracer: Tracer,
+  within: Context,
+  { task, acceptedAtMs, timeline }: TaskDetail,
+  endedAtMs: number,
+): void {
+  let waitsSinceMs = acceptedAtMs
+  const waitUntil = (atMs: number) => {
+    if (atMs > waitsSinceMs) tracer.startSpan('wait', { startTime: waitsSinceMs }, within).end(atMs)
+  }
+  const closed = timeline.filter(({ event }) => event === 'attempt_closed')
+  for (const opened of timeline.filter(({ event }) => event === 'attempt_opened')) {
+    const { attempt, channel, via } = opened.detail
+    const close = closed.find(({ detail }) => detail['attempt'] === attempt)
+    const outcome = close?.detail ?? {}
+    waitUntil(opened.atMs)
+    const attributes = defined({
+      'darkroom.attempt': attempt,
+      'darkroom.channel': channel,
+      'darkroom.model': task.model,
+      'darkroom.via': via,
+      'darkroom.class': outcome['class'],
+      'darkroom.reason': outcome['reason'],
+      'http.response.status_code': outcome['http_status'],
     })
-    .end({ failed: status >= 500 })
+    const options = { kind: SpanKind.CLIENT, startTime: opened.atMs, attributes }
+    const span = tracer.startSpan('upstream call', options, within)
+    if (badClasses.has(outcome['class'])) span.setStatus(failed)
+    waitsSinceMs = close?.atMs ?? endedAtMs
+    span.end(waitsSinceMs)
+  }
+  waitUntil(endedAtMs)
 }
 
-/** Runs the work on a task in a span. The spans of upstream calls inside become its children. */
-async function traceWork<Value>(
-  activitySpan: ActivitySpan,
-  span: OpenSpan,
-  work: () => Promise<Value>,
-): Promise<Value> {
-  try {
-    const value = await activitySpan.run(span.spanId, work)
-    span.end({ attributes: { 'darkroom.class': activityResultName(value) }, failed: false })
-    return value
-  } catch (error) {
-    const { name, expected } = activityErrorName(error)
-    span.end({ attributes: { 'darkroom.class': name }, failed: !expected })
-    throw error
-  }
-}
+const failed = { code: SpanStatusCode.ERROR }
 
 /**
  * Outcomes of a call whose span is marked as failed. `refused` is not among them, because an upstream's
  * refusal is normal: the task waits and calls again.
  */
-const badClasses: ReadonlySet<OutcomeClass> = new Set(['unknown', 'operator_fault', 'exhausted'])
-
-function traceUpstream(
-  spans: Spans,
-  activitySpan: ActivitySpan,
-  caller: UpstreamCaller,
-): UpstreamCaller {
-  return async (call) => {
-    const { taskId } = call.origin
-    const span = spans.start({
-      name: 'upstream call',
-      kind: 'client',
-      traceId: traceIdOf(taskId),
-      parentId: activitySpan.getStore() ?? requestSpanIdOf(taskId),
-      attributes: callAttributes(call),
-    })
-    try {
-      const outcome = await caller(call)
-      const { reason, httpStatus } = outcome.evidence
-      const attributes = {
-        'darkroom.class': outcome.class,
-        'darkroom.reason': reason,
-        ...defined({ 'http.response.status_code': httpStatus }),
-      }
-      span.end({ attributes, failed: badClasses.has(outcome.class) })
-      return outcome
-    } catch (error) {
-      span.end({ failed: true })
-      throw error
-    }
-  }
-}
-
-function callAttributes({ origin, channel, model }: UpstreamCall) {
-  return {
-    'darkroom.task_id': origin.taskId,
-    'darkroom.attempt': origin.attempt,
-    'darkroom.channel': channel.name,
-    'darkroom.model': model,
-  }
-}
+const badClasses: ReadonlySet<unknown> = new Set<OutcomeClass>([
+  'unknown',
+  'operator_fault',
+  'exhausted',
+])
 
 /**
- * Returns how an activity ended, as one name for its span. Activities return a name from a small set. Any
- * other value becomes `done`, because a span must not contain text of a client or of an upstream.
+ * The span of the client that asked is the parent. The trace is exported whatever the client's sampling flag says,
+ * because it is the operator's.
  */
-function activityResultName(value: unknown): string {
-  if (typeof value === 'string' && isName(value)) return value
-  if (typeof value === 'boolean') return String(value)
-  if (typeof value !== 'object' || value === null || !('outcome' in value)) return 'done'
-  return typeof value.outcome === 'string' && isName(value.outcome) ? value.outcome : 'done'
-}
-
-/**
- * Returns the type of an `ApplicationFailure`, or `Error` for any other error. `expected` is true when nothing is
- * broken: the activity only waits, or the task ends.
- */
-function activityErrorName(error: unknown): {
-  readonly name: string
-  readonly expected: boolean
-} {
-  const type = error instanceof Error && 'type' in error ? error.type : undefined
-  const name = typeof type === 'string' && isName(type) ? type : 'Error'
-  const category = error instanceof Error && 'category' in error ? error.category : undefined
-  return { name, expected: category === 'BENIGN' }
-}
-
-function isName(text: string): boolean {
-  return /^[A-Za-z_]{1,40}$/.test(text)
-}
-
-/**
- * Returns the id of a task's trace, computed from the task's id. Every process can compute it, so no trace id
- * is passed on or stored. Request, workflow, retries, resets and the reconciler all use the same trace. Trace
- * ids are 16 bytes and span ids are 8 bytes, in lower-case hex (W3C Trace Context).
- */
-export function traceIdOf(taskId: string): string {
-  return digest(`trace ${taskId}`).slice(0, 32)
-}
-
-/** Returns the id of the span of the request that created the task. This span is the root of the trace. */
-function requestSpanIdOf(taskId: string): string {
-  return digest(`request ${taskId}`).slice(0, 16)
-}
-
-/** Returns the id of the span of one run of the task's workflow. */
-function runSpanIdOf(runId: string): string {
-  return digest(`run ${runId}`).slice(0, 16)
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+function contextOf(traceparent: string | undefined): Context {
+  const [, traceId, spanId] = traceparent?.split('-') ?? []
+  if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT
+  const parent = { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true }
+  return trace.setSpanContext(ROOT_CONTEXT, parent)
 }

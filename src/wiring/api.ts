@@ -15,7 +15,7 @@ import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
 import type { Installation } from './installation.ts'
 import { openInstallation } from './installation.ts'
-import { createProcessMetrics, openTracing } from './processTelemetry.ts'
+import { createProcessMetrics } from './processTelemetry.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { openStartQueue } from './openStartQueue.ts'
@@ -62,7 +62,6 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
   const metrics = createProcessMetrics(pool, { startQueueDepth: () => starts.depth() })
-  const tracing = await openTracing(config, 'api')
   const starts = openStartQueue(config, { installation, temporal, log, metrics })
   const service = taskServiceOf(config, { installation, temporal, starts, log, metrics })
   const webhooks = await createApiWebhooks(config, installation)
@@ -80,7 +79,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       ready: async () => (await readiness()).ready,
       stopping: stopping.signal,
       log,
-      observe: observeRequests({ log, metrics, tracing }),
+      observe: observeRequests({ log, metrics }),
     }),
     { host, port, drainMs: config.syncDeadlineSeconds * 1000 + drainExtraMs },
   ).catch(explaining(`HOST ${host}, PORT ${port}`))
@@ -103,7 +102,6 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       await service.close()
       await temporal.close()
       await installation.close()
-      await tracing?.close()
     },
   }
 }

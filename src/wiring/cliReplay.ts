@@ -13,9 +13,8 @@ const exitDelayMs = 500
  */
 export function openReplay(): ReplayTask {
   return async (events) => {
-    const silent = () => {}
     try {
-      installRuntime({ log: silent })
+      installRuntime(() => {})
       return await replayTask(await workflowBundle(), events)
     } catch (error) {
       // If the replay fails, the threads of the SDK do not end, and they would keep this process alive.

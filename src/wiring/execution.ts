@@ -4,7 +4,6 @@ import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import { newProcessId } from '../domain/ids.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
-import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import type { OnAccepted } from '../domain/ports/taskStore.ts'
 import { channelsOf, slotsOf } from '../domain/upstream/channel.ts'
 import type { Installation } from './installation.ts'
@@ -37,7 +36,6 @@ export function createExecution(
     readonly installation: Installation
     readonly log: Logger
     readonly metrics: Metrics
-    readonly tracer: TaskTracer | undefined
     /** Starts the workflow of a task that was offered to this process. */
     readonly startRun: OnAccepted
     readonly stopping: AbortSignal
@@ -58,13 +56,12 @@ export function createExecution(
     tombstoneSeconds: config.tombstoneSeconds,
     inputRetentionSeconds: config.inputRetentionSeconds,
   })
-  const caller = createUpstreamCaller({
+  const callUpstream = createUpstreamCaller({
     blobs,
     capabilities: operatorSettings.capabilities,
     tempDir: join(tempDir, 'answers'),
     dispatcher: agent,
   })
-  const callUpstream = parts.tracer?.upstream(caller) ?? caller
   const presence = createWorkerPresence({
     processId,
     databaseUrl: sessionUrl,
@@ -86,7 +83,6 @@ export function createExecution(
     },
     slots: slotsOf(operatorSettings.channels),
     stopping: parts.stopping,
-    ...defined({ tracer: parts.tracer }),
     onResult: parts.metrics.offer,
     onUnexpected: (taskId, error) =>
       parts.log.error('offer failed unexpectedly', { taskId, error }),

@@ -12,6 +12,7 @@ import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
 import { databasesOf, hostOf, reached } from './databases.ts'
 import { explaining } from './explaining.ts'
+import { openTracing } from './processTelemetry.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
 import type { Notifier } from '../store/connection/notifier.ts'
@@ -36,7 +37,7 @@ export type Installation = {
   readonly blobs: OpenBlobStore['store']
   /** Sends a message with PostgreSQL's NOTIFY to the processes that listen for its name. It may be lost. */
   readonly notify: Notifier['send']
-  /** Reports an ended task to the processes that wait for it, and its webhooks to the workers. */
+  /** Reports an ended task to the processes that wait for it, its webhooks to the workers, and its trace. */
   readonly announceEnd: AnnounceEnd
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
@@ -83,7 +84,9 @@ export async function openInstallation(
     databaseUrl: session.url,
     onError: (error) => log.warn('notifications lost', { error }),
   })
+  const tracing = await openTracing(config, { process: options.process, pool, log })
   const close = async () => {
+    await tracing?.close()
     await notifier.close()
     await pool.end()
     await opened.close()
@@ -101,13 +104,17 @@ export async function openInstallation(
     await close()
     throw error
   }
+  const announceEnd = createAnnounceEnd(notifier)
   return {
     operatorSettings,
     sessionUrl: session.url,
     pool,
     blobs: opened.store,
     notify: notifier.send,
-    announceEnd: createAnnounceEnd(notifier),
+    announceEnd: (taskId, due) => {
+      announceEnd(taskId, due)
+      tracing?.taskEnded(taskId)
+    },
     tempDir: temp.path,
     close,
   }

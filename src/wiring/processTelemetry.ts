@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
 import { createSampleState } from '../store/sampleState.ts'
+import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics, MetricsSources } from '../telemetry/metrics.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -22,10 +24,14 @@ export function createProcessMetrics(
  * library.
  */
 export async function openTracing(
-  config: Config,
-  process: 'api' | 'worker',
+  { otlpEndpoint }: Pick<Config, 'otlpEndpoint'>,
+  parts: { readonly process: 'api' | 'worker'; readonly pool: Pool; readonly log: Logger },
 ): Promise<Tracing | undefined> {
-  if (config.otlpEndpoint === undefined) return undefined
+  if (otlpEndpoint === undefined) return undefined
   const { createTracing } = await import('../telemetry/tracing.ts')
-  return createTracing(process)
+  return createTracing({
+    process: parts.process,
+    readTaskDetail: (taskId) => readTaskDetail(parts.pool, taskId),
+    onError: (taskId, error) => parts.log.warn('task not traced', { taskId, error }),
+  })
 }

@@ -3,8 +3,6 @@ import { createActivities } from '../../activities/createActivities.ts'
 import { createWebhookActivities } from '../../activities/webhookActivities.ts'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
-import { defined } from '../domain/defined.ts'
-import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { longestTimeoutMs, slotsOf } from '../domain/upstream/channel.ts'
 import type { Execution } from './execution.ts'
@@ -13,7 +11,7 @@ import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
 import type { Installation } from './installation.ts'
 import { openInstallation } from './installation.ts'
-import { createProcessMetrics, openTracing } from './processTelemetry.ts'
+import { createProcessMetrics } from './processTelemetry.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
@@ -28,7 +26,6 @@ import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { createWorker } from '../temporal/worker/createWorker.ts'
 import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
-import type { WorkerLog } from '../temporal/worker/runtime.ts'
 import { installMeasuredRuntime } from '../temporal/worker/runtime.ts'
 import type { WorkflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
@@ -59,13 +56,14 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const { channels } = operatorSettings
   const names = channels.map(({ name }) => name)
   await ensureChannels(pool, names)
-  const sdkMetrics = await installMeasuredRuntime(sdkLog(log))
+  const sdkMetrics = await installMeasuredRuntime((level, event, run) =>
+    log[level](`temporal: ${event}`, run),
+  )
   const metrics = createProcessMetrics(pool, {
     foreign: sdkMetrics,
     channels: names,
     startQueueDepth: () => starts.depth(),
   })
-  const tracer = await openTracing(config, 'worker')
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
   const wakeRun = createWakeRun({ temporal, nowMs: () => performance.now() })
@@ -82,7 +80,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     installation: { ...installation, announceEnd },
     log,
     metrics,
-    tracer,
     startRun: starts.enqueue,
     stopping: stopping.signal,
   })
@@ -108,7 +105,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
-  const bundle = await workflowBundle({ traced: tracer !== undefined })
+  const bundle = await workflowBundle()
   // The row of this process must exist before its first call. From then on the process also gets offers. If a signal
   // to stop arrives before `startWorker` has returned, the process waits at most ten seconds for that and then exits,
   // whatever is under way (`runProcess.ts`). So nothing after this line may take long.
@@ -123,7 +120,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     execution,
     webhooks,
     log,
-    tracer,
     stopping: stopping.signal,
     bundle,
   }
@@ -146,7 +142,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       await temporal.close()
       await execution.close()
       await installation.close()
-      await tracer?.close()
       for (const part of stopped) if (part.status === 'rejected') throw part.reason
     },
   }
@@ -162,11 +157,10 @@ function createTemporalWorker(parts: {
   readonly execution: Execution
   readonly webhooks: WorkerWebhooks
   readonly log: Logger
-  readonly tracer: TaskTracer | undefined
   readonly stopping: AbortSignal
   readonly bundle: WorkflowBundle
 }): RunningWorker {
-  const { settings, installation, execution, webhooks, log, tracer, stopping, bundle } = parts
+  const { settings, installation, execution, webhooks, log, stopping, bundle } = parts
   const { attempts, produceImage } = execution
   const { blobs, operatorSettings } = installation
   const { channels } = operatorSettings
@@ -195,18 +189,7 @@ function createTemporalWorker(parts: {
         bundle,
         slots,
         shutdownGraceMs,
-        ...defined({ tracer }),
       }),
     (error) => log.warn('Temporal is away', { error }),
   )
-}
-
-/**
- * Returns the log for Temporal's SDK. The SDK logs each change of its state at level info, and this log
- * writes them at level debug.
- */
-function sdkLog(log: Logger) {
-  const write: WorkerLog = (level, event, run) =>
-    log[level === 'info' ? 'debug' : level](`temporal: ${event}`, run)
-  return write
 }

@@ -8,7 +8,7 @@ function loggedAt(seen: { readonly route: string; readonly status: number }) {
   const write = (level: string) => (_message: string, fields?: object) =>
     void lines.push({ level, ...fields })
   const log = { info: write('info'), debug: write('debug') }
-  observeRequests({ log, metrics: { request: () => {} }, tracing: undefined })({ ...base, ...seen })
+  observeRequests({ log, metrics: { request: () => {} } })({ ...base, ...seen })
   return lines
 }
 

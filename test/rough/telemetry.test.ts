@@ -1,7 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
-import { traceIdOf } from '../../src/telemetry/tracing.ts'
 import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { databaseBeside, formsOf, heldInTables } from '../support/telemetry/databaseSearch.ts'
@@ -134,12 +134,13 @@ const prompt = 'A lighthouse that no trace may show'
 const model = 'familyb-image-2-vip'
 const order = (directives = '') => ({ model, action: 'generate', prompt: `${prompt}${directives}` })
 
-/** The spans of a task's trace, once there are `count` of them or the wait for them times out. */
-async function traceOf(taskId: string, count: number): Promise<readonly CollectedSpan[]> {
-  const traceId = traceIdOf(taskId)
-  const spans = () => world.collector.spans().filter((span) => span.traceId === traceId)
-  await until('spans', () => (spans().length >= count ? true : undefined)).catch(() => {})
-  return spans()
+/** The spans of a task's trace. They come together, a moment after the task's end. */
+async function traceOf(taskId: string): Promise<readonly CollectedSpan[]> {
+  return until('the trace', () => {
+    const spans = world.collector.spans()
+    const root = spans.find(({ attributes }) => attributes['darkroom.task_id'] === taskId)
+    return root && spans.filter(({ traceId }) => traceId === root.traceId)
+  })
 }
 
 async function endedTask(directives?: string, headers = {}): Promise<string> {
@@ -148,64 +149,100 @@ async function endedTask(directives?: string, headers = {}): Promise<string> {
   return taskId
 }
 
+const lines = (tree: string) => tree.trim().split('\n')
+
 describe('the trace of a task', () => {
-  it('connects the request, the workflow, the activity and the upstream call, each within the time of its parent', async () => {
-    const spans = await traceOf(await endedTask(' [sim:delay ms=400]'), 4)
-    expect(treeOf(spans).split('\n')).toEqual([
-      'darkroom-api: POST /v1/images/tasks [202]',
-      '  darkroom-worker: workflow imageTask [succeeded]',
-      '    darkroom-worker: activity produceImage [1 succeeded]',
-      `      darkroom-worker: upstream call [1 b-main ${model} succeeded image 200]`,
-      '',
+  it('has the waits and the calls of the task, each within its time, and its events', async () => {
+    const spans = await traceOf(await endedTask(' [sim:delay ms=400]'))
+    expect(lines(treeOf(spans))).toEqual([
+      `darkroom-worker: image task [${model} succeeded]`,
+      '  darkroom-worker: wait []',
+      `  darkroom-worker: upstream call [1 b-main ${model} succeeded image 200]`,
     ])
-    const named = (name: string) => spans.find((span) => span.name === name)
-    const call = named('upstream call')
-    const activity = named('activity produceImage')
-    expect(call?.startMs).toBeGreaterThanOrEqual(activity?.startMs ?? Infinity)
-    expect(call?.endMs).toBeLessThanOrEqual(activity?.endMs ?? 0)
+    const [root, wait, call] = ['image task', 'wait', 'upstream call'].map((name) =>
+      spans.find((span) => span.name === name),
+    )
+    expect(wait).toMatchObject({ startMs: root?.startMs, endMs: call?.startMs })
+    expect(call?.endMs).toBe(root?.endMs)
     expect((call?.endMs ?? 0) - (call?.startMs ?? 0)).toBeGreaterThanOrEqual(400)
+    expect(root?.events).toEqual(['accepted', 'held', 'started', 'stored', 'settled', 'succeeded'])
+    expect(call?.attributes['darkroom.via']).toBe('workflow')
   })
 
-  it('connects a synchronous request to its upstream call without a run', async () => {
+  it('is exported for a synchronous call without a run', async () => {
     const answer = await generate(world.client, { model, prompt })
     const taskId = taskIdOf(answer)
     await answer.arrayBuffer()
-    expect(treeOf(await traceOf(taskId, 3)).split('\n')).toEqual([
-      'darkroom-api: POST /v1/images/generations [200]',
-      '  darkroom-worker: offer produceImage [succeeded]',
-      `    darkroom-worker: upstream call [1 b-main ${model} succeeded image 200]`,
-      '',
+    const spans = await traceOf(taskId)
+    expect(lines(treeOf(spans))).toEqual([
+      `darkroom-worker: image task [${model} succeeded]`,
+      '  darkroom-worker: wait []',
+      `  darkroom-worker: upstream call [1 b-main ${model} succeeded image 200]`,
     ])
+    expect(spans.map(({ attributes }) => attributes['darkroom.via'] ?? '').join('')).toBe('offer')
   })
 
-  it('includes waits, and every request that joins the task by its key', async () => {
-    const key = { 'idempotency-key': 'traced' }
-    const directive = ' [sim:429 retry-after=2 times=1]'
-    const taskId = await endedTask(directive, key)
-    await world.client.accepted(order(directive), key)
-    expect(treeOf(await traceOf(taskId, 7)).split('\n')).toEqual([
-      'darkroom-api: POST /v1/images/tasks [202]',
-      '  darkroom-worker: workflow imageTask [succeeded]',
-      '    darkroom-worker: activity produceImage [1 Wait]',
-      `      darkroom-worker: upstream call [1 b-main ${model} refused rate_limited 429]`,
-      '    darkroom-worker: activity produceImage [2 succeeded]',
-      `      darkroom-worker: upstream call [2 b-main ${model} succeeded image 200]`,
-      '  darkroom-api: POST /v1/images/tasks [202]',
-      '',
+  it('shows refusals and the waits after them', async () => {
+    const spans = await traceOf(await endedTask(' [sim:429 retry-after=2 times=1]'))
+    expect(lines(treeOf(spans))).toEqual([
+      `darkroom-worker: image task [${model} succeeded]`,
+      '  darkroom-worker: wait []',
+      `  darkroom-worker: upstream call [1 b-main ${model} refused rate_limited 429]`,
+      '  darkroom-worker: wait []',
+      `  darkroom-worker: upstream call [2 b-main ${model} succeeded image 200]`,
     ])
+    const waits = spans
+      .filter(({ name }) => name === 'wait')
+      .map((wait) => wait.endMs - wait.startMs)
+    expect(Math.max(...waits)).toBeGreaterThanOrEqual(2_000)
+  })
+
+  it('continues the trace of the client that made the task, and of no client that joins it', async () => {
+    const [traceId, parentId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')]
+    const key = { 'idempotency-key': 'traced' }
+    const traceparent = `00-${traceId}-${parentId}-00`
+    const { task_id: taskId } = await world.client.accepted(order(' [sim:delay ms=300]'), {
+      ...key,
+      traceparent,
+    })
+    const joined = await world.client.accepted(order(' [sim:delay ms=300]'), {
+      ...key,
+      traceparent: traceparent.replaceAll('0', '1'),
+    })
+    expect(joined.task_id).toBe(taskId)
+    await world.client.ended(taskId)
+    const spans = await traceOf(taskId)
+    expect([...new Set(spans.map((span) => span.traceId))]).toEqual([traceId])
+    expect(lines(treeOf(spans, parentId))[0]).toContain('image task')
+    expect(
+      world.collector
+        .spans()
+        .filter(({ name, traceId: id }) => name === 'image task' && id === traceId),
+    ).toHaveLength(1)
+  })
+
+  it('is exported by the API for a task that it cancelled, and is no failure', async () => {
+    const { task_id: taskId } = await world.client.accepted(order(' [sim:429 retry-after=60]'))
+    const { url, authorization } = world.client
+    const path = `${url}/v1/tasks/${taskId}/cancel`
+    await until('the cancel', async () => {
+      const answer = await fetch(path, { method: 'POST', headers: { authorization } })
+      await answer.arrayBuffer()
+      return answer.ok ? true : undefined
+    })
+    const spans = await traceOf(taskId)
+    expect(lines(treeOf(spans))[0]).toBe(`darkroom-api: image task [${model} cancelled]`)
+    expect(spans.filter((span) => span.failed)).toEqual([])
   })
 
   it('marks the spans that failed', async () => {
-    const failed = (await traceOf(await endedTask(' [sim:401]'), 5)).filter((span) => span.failed)
-    expect(failed.map(({ name }) => name).toSorted()).toEqual([
-      'upstream call',
-      'workflow imageTask',
-    ])
+    const failed = (await traceOf(await endedTask(' [sim:401]'))).filter((span) => span.failed)
+    expect(failed.map(({ name }) => name).toSorted()).toEqual(['image task', 'upstream call'])
   })
 
   it('contains only the listed attributes: no prompt, no secret, no address', async () => {
     const taskId = await endedTask()
-    const spans = await traceOf(taskId, 4)
+    const spans = await traceOf(taskId)
     expect([...new Set(spans.flatMap(({ attributes }) => keys(attributes)))].toSorted()).toEqual([
       'darkroom.account_id',
       'darkroom.attempt',
@@ -213,10 +250,10 @@ describe('the trace of a task', () => {
       'darkroom.class',
       'darkroom.model',
       'darkroom.reason',
+      'darkroom.route',
       'darkroom.task_id',
-      'http.request.method',
+      'darkroom.via',
       'http.response.status_code',
-      'http.route',
     ])
     const raw = world.collector.raw().toString('latin1')
     expect(raw.includes(taskId)).toBe(true)

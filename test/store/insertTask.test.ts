@@ -63,6 +63,24 @@ it.each<[Route, string]>([
   expect(rows).toEqual([{ synchronous_commit: expected }])
 })
 
+it('keeps the span of the client, for a task that is accepted alone or beside others', async () => {
+  const caller = await createTestCaller(database.pool, 100)
+  const { accept } = createTestAccept(database.pool)
+  const sent = watchStatements()
+  const spans = ['1', '2', '3', '4'].map((n) => `00-${n.repeat(32)}-${n.repeat(16)}-01`)
+  const [first = '', ...others] = spans
+  const acceptAs = (traceparent: string) =>
+    accept({ caller, request: generateRequest(), traceparent })
+  await acceptAs(first)
+  await Promise.all(others.map(acceptAs))
+  expect(sent).toEqual(['insert-task', 'insert-tasks', 'flush-task'])
+  const { rows } = await database.pool.query<{ traceparent: string }>(
+    'select traceparent from task where account_id = $1 order by 1',
+    [caller.accountId],
+  )
+  expect(rows.map(({ traceparent }) => traceparent)).toEqual(spans)
+})
+
 it('flushes an asynchronous task that was accepted beside others before it is answered', async () => {
   const caller = await createTestCaller(database.pool, 100)
   const { accept, started } = createTestAccept(database.pool)

@@ -1,10 +1,8 @@
-import type { Via } from './attemptStore.ts'
 import type { TaskFailureCode } from '../failure.ts'
 import type { Action, ImageSize, ModelId, Quality } from '../models/models.ts'
-import type { ImageRequest, Route } from '../tasks/imageRequest.ts'
+import type { ImageRequest } from '../tasks/imageRequest.ts'
 import type { TaskTerms } from '../tasks/taskTerms.ts'
 import type { PublicStatus, TaskStatus, TaskView } from '../tasks/task.ts'
-import type { Delivery } from '../webhooks/delivery.ts'
 
 /** An instant, given as milliseconds before PostgreSQL's now or as epoch milliseconds. */
 export type Since = { readonly agoMs: number } | { readonly atMs: number }
@@ -26,49 +24,40 @@ export type ListedTask = { readonly task: TaskView; readonly accountName: string
 /** Everything about one task except its prompt. */
 export type TaskDetail = ListedTask & {
   readonly action: Action
-  readonly route: Route
   readonly size?: ImageSize
   readonly quality?: Quality
-  readonly credits: number
   /**
    * When the task was created, in milliseconds. `task.createdAtMs` is the same instant in whole seconds, as
    * clients see it.
    */
   readonly acceptedAtMs: number
-  /** When the workflow was first known to exist. */
-  readonly startedAtMs?: number
   readonly deadlineAtMs: number
   readonly purgeAtMs?: number
   readonly retryOf?: string
   readonly retriedAs?: string
-  /** The attempts, oldest first. */
-  readonly attempts: readonly AttemptDetail[]
-  readonly entries: readonly EntryDetail[]
-  /** The deliveries of the task's end to webhooks, oldest first. */
-  readonly deliveries: readonly Delivery[]
+  /** The span of the client that asked, as `readTraceparent` returns it. */
+  readonly traceparent?: string
+  /** The events so far, in the order of time. */
+  readonly timeline: readonly TimelineEvent[]
 }
 
-export type AttemptDetail = {
-  readonly n: number
-  readonly channel: string
-  /** The process that made the call, and how the task came to it. */
-  readonly processId: string
-  readonly via: Via
-  readonly openedAtMs: number
-  readonly closedAtMs?: number
-  readonly class?: string
-  readonly reason?: string
-  readonly httpStatus?: number
-  readonly upstreamRequestId?: string
-  readonly latencyMs?: number
-  readonly retryAfterMs?: number
-}
-
-/** A ledger row of the task. */
-export type EntryDetail = {
-  readonly kind: 'hold' | 'settle' | 'release'
+/** One event of a task. `atMs` is an instant. The names in `detail` are JSON names. */
+export type TimelineEvent = {
   readonly atMs: number
-  readonly credits: number
+  readonly event:
+    | 'accepted'
+    | 'held'
+    | 'started'
+    | 'attempt_opened'
+    | 'stored'
+    | 'attempt_closed'
+    | 'settled'
+    | 'released'
+    | 'succeeded'
+    | 'failed'
+    | 'expired'
+    | 'webhook'
+  readonly detail: Readonly<Record<string, string | number>>
 }
 
 export type RetryInput = {

@@ -45,13 +45,8 @@ export type TerminatedRun = { readonly taskId: string; readonly runId: string }
 export type HistoryEvents = readonly Readonly<Record<string, unknown>>[]
 
 /** The result of replaying a history with the workflow code of this checkout. A replay changes nothing. */
-export type Replayed =
-  | { readonly kind: 'same'; readonly events: number }
-  | {
-      readonly kind: 'differs'
-      readonly events: number
-      /** The first event that this code would not have caused. */
-      readonly at: HistoryEvents[number]
-      /** The message of Temporal's SDK. */
-      readonly reason: string
-    }
+export type Replayed = {
+  readonly events: number
+  /** Why this code would not have caused these events: the sentence of Temporal's SDK. Absent when it would. */
+  readonly reason?: string
+}

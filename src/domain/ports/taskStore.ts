@@ -14,6 +14,8 @@ export type NewTask = {
   readonly requestText: Uint8Array
   readonly fingerprint: Uint8Array
   readonly keyDigest?: Uint8Array
+  /** The span of the client that asks, as `readTraceparent` returns it. */
+  readonly traceparent?: string
   /** The upload that contains the inputs. */
   readonly uploadId?: string
   readonly credits: number

@@ -11,6 +11,7 @@ import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { InputImage, UnstoredImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
+import { readTraceparent } from '../../domain/tasks/traceparent.ts'
 import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
 import type { BodyOptions } from './body.ts'
@@ -123,12 +124,19 @@ async function sha256Of(content: Uint8Array): Promise<string> {
 
 async function accept(
   { context, caller, parts, key }: Entry,
-  input: Omit<AcceptInput, 'caller' | 'idempotencyKey'>,
+  input: Omit<AcceptInput, 'caller' | 'idempotencyKey' | 'traceparent'>,
 ): Promise<Result<Accepted, RequestFailure>> {
   // If `accept` throws, the task may exist nevertheless. A client that sends its request again without a key would
   // then make a second task.
   context.state.retryIsUnsafe = key === undefined
-  const submission = { ...input, caller, ...defined({ idempotencyKey: key }) }
+  const submission = {
+    ...input,
+    caller,
+    ...defined({
+      idempotencyKey: key,
+      traceparent: readTraceparent(context.get('traceparent')),
+    }),
+  }
   const accepted = await parts.tasks.accept(submission).catch((error: unknown) => {
     if (error instanceof NothingWrittenError) context.state.retryIsUnsafe = false
     throw error

@@ -119,6 +119,7 @@ function valuesOf(task: NewTask): unknown[] {
     task.hardEndMs,
     task.uploadId ?? null,
     request.inputs.reduce((sum, { bytes }) => sum + bytes, 0),
+    task.traceparent ?? null,
   ]
 }
 
@@ -154,8 +155,8 @@ const insertSql = `
     returning 1
   ), accepted as (
     insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
-      request, fingerprint, key_digest, credits, deadline_at, hard_end_at)
-    select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+      request, fingerprint, key_digest, traceparent, credits, deadline_at, hard_end_at)
+    select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $18, $13,
       now() + $14::float8 * interval '1 millisecond', now() + $15::float8 * interval '1 millisecond'
     from allowed where $12::bytea is null or exists (select from claim)
     returning account_id, created_at
@@ -180,7 +181,7 @@ const insertSql = `
   )
   select
     -- For this transaction only.
-    case when $18 then set_config('synchronous_commit', 'off', true) end,
+    case when $19 then set_config('synchronous_commit', 'off', true) end,
     (select (floor(extract(epoch from created_at)) * 1000)::float8 from accepted) as "createdAtMs",
     exists (select from affordable) as affordable,
     (select json_build_object('credits', budget_credits, 'period', budget_period, 'used', used,

@@ -74,6 +74,7 @@ function askedOf(task: NewTask): unknown {
     request: Buffer.from(task.requestText).toString('utf8'),
     fingerprint: Buffer.from(task.fingerprint).toString('hex'),
     key_digest: keyDigest && Buffer.from(keyDigest).toString('hex'),
+    traceparent: task.traceparent,
     credits: task.credits,
     deadline_ms: task.deadlineMs,
     hard_end_ms: task.hardEndMs,
@@ -91,7 +92,7 @@ const insertSql = `
   with asked as materialized (
     select * from json_to_recordset($2::json) as asked (
       task_id text, key_id text, route text, family text, model text, action text, size text, quality text,
-      request text, fingerprint text, key_digest text, credits bigint, deadline_ms float8, hard_end_ms float8)
+      request text, fingerprint text, key_digest text, traceparent text, credits bigint, deadline_ms float8, hard_end_ms float8)
   ), allowed as (
     select 1 from balance
     where ${isBalanceOfSql('$1')} and available >= (select sum(credits) from asked)
@@ -106,9 +107,9 @@ const insertSql = `
     select (select count(*) from claim) = (select count(key_digest) from asked) as all_of_them
   ), accepted as (
     insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
-      request, fingerprint, key_digest, credits, deadline_at, hard_end_at)
+      request, fingerprint, key_digest, traceparent, credits, deadline_at, hard_end_at)
     select task_id, $1, key_id, route, family, model, action, size, quality, request,
-      decode(fingerprint, 'hex'), decode(key_digest, 'hex'), credits,
+      decode(fingerprint, 'hex'), decode(key_digest, 'hex'), traceparent, credits,
       now() + deadline_ms * interval '1 millisecond', now() + hard_end_ms * interval '1 millisecond'
     from asked, allowed, claimed where all_of_them
     returning task_id, key_id, credits

@@ -1,96 +1,106 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { ImageSize, Quality } from '../../domain/models/models.ts'
-import type { AttemptDetail, EntryDetail, TaskDetail } from '../../domain/ports/taskAdmin.ts'
-import type { Delivery } from '../../domain/webhooks/delivery.ts'
-import { withTransaction } from '../connection/transaction.ts'
+import type { TaskDetail } from '../../domain/ports/taskAdmin.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
-import { deliveriesOfTask } from '../webhooks/deliveries.ts'
 
 type DetailRow = TaskViewRow &
-  Pick<TaskDetail, 'accountName' | 'action' | 'acceptedAtMs' | 'deadlineAtMs'> & {
+  Pick<TaskDetail, 'accountName' | 'action' | 'acceptedAtMs' | 'deadlineAtMs' | 'timeline'> & {
     readonly size: ImageSize | null
     readonly quality: Quality | null
     readonly purgeAtMs: number | null
     readonly retryOf: string | null
     readonly retriedAs: string | null
+    readonly traceparent: string | null
   }
 
-/** The type `Row` as PostgreSQL returns it: an absent field is null. */
-type Nullable<Row> = {
-  readonly [Name in keyof Row]-?: undefined extends Row[Name]
-    ? Exclude<Row[Name], undefined> | null
-    : Row[Name]
+/**
+ * Returns a task with its timeline, all from one snapshot. Returns `undefined` when the task is unknown, purged or due
+ * for the purge.
+ */
+export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDetail | undefined> {
+  const { rows } = await pool.query<DetailRow>({
+    name: 'read-task-detail',
+    text: detailSql,
+    values: [taskId],
+  })
+  return rows[0] && detailOf(rows[0])
+}
+
+function detailOf(row: DetailRow): TaskDetail {
+  const { accountName, action, acceptedAtMs, deadlineAtMs, timeline } = row
+  const { size, quality, purgeAtMs, retryOf, retriedAs, traceparent } = row
+  return {
+    task: taskViewOf(row),
+    accountName,
+    action,
+    acceptedAtMs,
+    deadlineAtMs,
+    timeline,
+    ...defined({ size, quality, purgeAtMs, retryOf, retriedAs, traceparent }),
+  }
 }
 
 /**
- * Returns a task with its attempts, ledger rows and webhook deliveries, all from one snapshot. Returns `undefined`
- * when the task is unknown, purged or due for the purge.
+ * The events of a task, from its row and from the rows of its attempts, its money and its deliveries, not from
+ * Temporal. So they are complete as long as the task's record exists. `rank` puts the cause before the effect where
+ * both have the same instant.
+ *
+ * Starts are recorded in batches, a moment later, so the first attempt can be older than the recorded start. The
+ * attempt of a succeeded call closes only after its answer is stored. The statement that ends a task also ends its
+ * hold, so a settlement or a release has the instant of the end. A delivery has the instant of its last try.
  */
-export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDetail | undefined> {
-  return withTransaction(
-    pool,
-    async (client) => {
-      const tasks = await client.query<DetailRow>(detailSql, [taskId])
-      const row = tasks.rows[0]
-      if (row === undefined) return undefined
-      const attempts = await client.query<Nullable<AttemptDetail>>(attemptsSql, [taskId])
-      const entries = await client.query<EntryDetail>(entriesSql, [taskId])
-      const deliveries = await deliveriesOfTask(client, taskId)
-      return detailOf(row, attempts.rows, entries.rows, deliveries)
-    },
-    { isolation: 'repeatable read read only' },
-  )
-}
-
-function detailOf(
-  row: DetailRow,
-  attempts: readonly Nullable<AttemptDetail>[],
-  entries: readonly EntryDetail[],
-  deliveries: readonly Delivery[],
-): TaskDetail {
-  const { size, quality, startedAtMs, purgeAtMs, retryOf, retriedAs } = row
-  return {
-    task: taskViewOf(row),
-    accountName: row.accountName,
-    action: row.action,
-    route: row.route,
-    credits: row.credits,
-    acceptedAtMs: row.acceptedAtMs,
-    deadlineAtMs: row.deadlineAtMs,
-    ...defined({ size, quality, startedAtMs, purgeAtMs, retryOf, retriedAs }),
-    attempts: attempts.map(({ n, channel, processId, via, openedAtMs, ...rest }) => ({
-      n,
-      channel,
-      processId,
-      via,
-      openedAtMs,
-      ...defined(rest),
-    })),
-    entries,
-    deliveries,
-  }
-}
+const eventsSql = `
+  select 1 as rank, task.created_at as at, 'accepted' as event,
+    json_build_object('route', task.route, 'retry_of', task.retry_of) as detail
+  union all
+  select 3, least(task.started_at, (select min(opened_at) from attempt where attempt.task_id = task.task_id)),
+    'started', '{}'
+  where task.started_at is not null
+  union all
+  select 4, opened_at, 'attempt_opened',
+    json_build_object('attempt', n, 'channel', channel, 'worker', process_id, 'via', via)
+  from attempt where attempt.task_id = task.task_id
+  union all
+  select 5, closed_at, 'stored', json_build_object('attempt', n)
+  from attempt where attempt.task_id = task.task_id and class = 'succeeded'
+  union all
+  select 6, closed_at, 'attempt_closed',
+    json_build_object('attempt', n, 'channel', channel, 'class', class, 'reason', reason,
+      'http_status', http_status, 'upstream_request_id', upstream_request_id,
+      'latency_ms', latency_ms, 'retry_after_ms', retry_after_ms)
+  from attempt where attempt.task_id = task.task_id and closed_at is not null
+  union all
+  select case kind when 'hold' then 2 else 7 end,
+    case kind when 'hold' then created_at else coalesce(task.completed_at, created_at) end,
+    case kind when 'hold' then 'held' when 'settle' then 'settled' else 'released' end,
+    json_build_object('credits', credits)
+  from ledger where ledger.task_id = task.task_id
+  union all
+  select 8, task.completed_at, task.status,
+    case task.status
+      when 'failed' then json_build_object('code', task.failure_code, 'cause', task.failure_cause)
+      else json_build_object('mime_type', task.asset_mime_type, 'bytes', task.asset_bytes) end
+  where task.completed_at is not null
+  union all
+  select 9, task.expires_at, 'expired', '{}' where task.expires_at <= now()
+  union all
+  select 10, coalesce(to_timestamp((attempts -> -1 ->> 'atMs')::float8 / 1000), created_at), 'webhook',
+    json_build_object('webhook', webhook_id, 'delivery', delivery_id, 'status', status,
+      'tries', jsonb_array_length(attempts),
+      'http_status', attempts -> -1 -> 'httpStatus', 'error', attempts -> -1 -> 'error')
+  from webhook_delivery where webhook_delivery.task_id = task.task_id`
 
 const detailSql = `
-  select ${taskViewColumns}, account.name as "accountName", action, size, quality,
+  select ${taskViewColumns}, account.name as "accountName", action, size, quality, traceparent,
     (extract(epoch from task.created_at) * 1000)::float8 as "acceptedAtMs",
     (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
     (extract(epoch from purge_at) * 1000)::float8 as "purgeAtMs",
     retry_of as "retryOf",
-    (select retry.task_id from task retry where retry.retry_of = task.task_id) as "retriedAs"
+    (select retry.task_id from task retry where retry.retry_of = task.task_id) as "retriedAs",
+    (select json_agg(json_build_object('atMs', extract(epoch from at) * 1000, 'event', event,
+        'detail', json_strip_nulls(detail)) order by at, rank)
+      from (${eventsSql}) events) as timeline
   from task join account using (account_id)
   where task.task_id = $1 and ${isKept}`
-
-const attemptsSql = `
-  select n, channel, process_id as "processId", via, class, reason, http_status as "httpStatus",
-    upstream_request_id as "upstreamRequestId", latency_ms as "latencyMs",
-    retry_after_ms as "retryAfterMs",
-    (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
-    (extract(epoch from closed_at) * 1000)::float8 as "closedAtMs"
-  from attempt where task_id = $1 order by n`
-
-const entriesSql = `
-  select kind, credits, (extract(epoch from created_at) * 1000)::float8 as "atMs"
-  from ledger where task_id = $1 order by entry_id`

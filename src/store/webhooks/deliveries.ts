@@ -31,19 +31,6 @@ export async function listDeliveries(
   return rows.map(deliveryOf)
 }
 
-/** Returns the deliveries of a task's end, oldest first. */
-export async function deliveriesOfTask(
-  client: PoolClient,
-  taskId: string,
-): Promise<readonly Delivery[]> {
-  const { rows } = await client.query<DeliveryRow>(
-    `select ${deliveryColumns} from webhook_delivery where task_id = $1
-     order by created_at, delivery_id`,
-    [taskId],
-  )
-  return rows.map(deliveryOf)
-}
-
 /** Returns a delivery of the webhook, or `undefined` when the webhook has no such delivery. */
 export async function readDelivery(
   pool: Pool,

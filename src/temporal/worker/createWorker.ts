@@ -1,16 +1,11 @@
-import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker'
 import { NativeConnection, Worker } from '@temporalio/worker'
-import type { RunSinks } from '../../../workflows/contract.ts'
 import {
-  imageTaskWorkflow,
   produceTaskQueue,
   webhookTaskQueue,
   workflowTaskQueue,
 } from '../../../workflows/contract.ts'
-import { taskIdOf } from '../../domain/ids.ts'
 import type { Family } from '../../domain/models/models.ts'
 import { families } from '../../domain/models/models.ts'
-import type { TaskTracer } from '../../domain/ports/taskTracer.ts'
 import type { TemporalSettings } from '../connect.ts'
 import { connectionOptions } from '../connect.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
@@ -36,8 +31,6 @@ type WorkerOptions = {
    * its answer. If we abort a call, the vendor may still charge us for it.
    */
   readonly shutdownGraceMs: number
-  /** Reports activities and runs as spans. Works only with a `bundle` made with `traced: true`. */
-  readonly tracer?: TaskTracer
 }
 
 export type RunningWorker = {
@@ -132,12 +125,9 @@ async function createProduceWorker(
   })
 }
 
-/**
- * Creates the worker that repeats deliveries. It reports nothing to the tracer, because all spans belong to tasks.
- */
 async function createWebhookWorker(
   connection: NativeConnection,
-  { tracer: _unused, ...options }: WorkerOptions,
+  options: WorkerOptions,
 ): Promise<Worker> {
   return Worker.create({
     ...sharedOptions(connection, options),
@@ -156,7 +146,6 @@ function sharedOptions(connection: NativeConnection, options: WorkerOptions) {
     shutdownForceTime: options.shutdownGraceMs + forceMs,
     maxHeartbeatThrottleInterval: heartbeatThrottle,
     defaultHeartbeatThrottleInterval: heartbeatThrottle,
-    ...(options.tracer === undefined ? {} : tracingOptions(options.tracer)),
   } as const
 }
 
@@ -187,42 +176,4 @@ async function untilStopped(
   await connection.close()
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed !== undefined) throw failed.reason
-}
-
-/** Returns worker options that report to the tracer each activity, and each run that ends on this worker. */
-function tracingOptions(tracer: Pick<TaskTracer, 'activity' | 'runEnded'>) {
-  return { interceptors: { activity: [tracedActivity(tracer)] }, sinks: runSinks(tracer) }
-}
-
-function tracedActivity(tracer: Pick<TaskTracer, 'activity'>): ActivityInterceptorsFactory {
-  return ({ info }) => ({
-    inbound: {
-      execute: (input, next) => {
-        const { workflowExecution: run, activityType: activity, attempt } = info
-        if (run === undefined) return next(input)
-        const { runId } = run
-        const taskId = taskIdOf(run.workflowId)
-        return tracer.activity({ taskId, runId, activity, attempt }, () => next(input))
-      },
-    },
-  })
-}
-
-function runSinks(tracer: Pick<TaskTracer, 'runEnded'>): InjectedSinks<RunSinks> {
-  return {
-    run: {
-      ended: {
-        fn: ({ workflowType, workflowId, runId, runStartTime }, outcome, endedAtMs) => {
-          if (workflowType !== imageTaskWorkflow) return
-          tracer.runEnded({
-            taskId: taskIdOf(workflowId),
-            runId,
-            startedAtMs: runStartTime.getTime(),
-            endedAtMs,
-            outcome,
-          })
-        },
-      },
-    },
-  }
 }

@@ -8,44 +8,18 @@ const eventsMin = 2
 const replayMsMax = 30_000
 
 /**
- * Replays one history against the workflow code of `bundle`, without a server and without side effects. The
- * SDK's error does not always name the event that differs. So a binary search replays shorter and shorter
- * beginnings of the history until it finds that event. Throws when the history is too short, or when a replay
- * takes longer than 30 s.
+ * Replays one history against the workflow code of `bundle`, without a server and without side effects. Throws when
+ * the history is too short, or when the replay takes longer than 30 s.
  */
 export async function replayTask(bundle: WorkflowBundle, events: HistoryEvents): Promise<Replayed> {
   if (events.length < eventsMin) throw new Error('The history contains no workflow task.')
-  const whole = await differenceIn(bundle, events)
-  if (whole === undefined) return { kind: 'same', events: events.length }
-  let same = eventsMin - 1
-  let differs = { length: events.length, reason: whole }
-  while (differs.length - same > 1) {
-    const length = Math.floor((same + differs.length) / 2)
-    const reason = await differenceIn(bundle, events.slice(0, length))
-    if (reason === undefined) same = length
-    else differs = { length, reason }
-  }
-  const { length, reason } = differs
-  return { kind: 'differs', events: events.length, at: events[length - 1] ?? {}, reason }
-}
-
-async function differenceIn(
-  bundle: WorkflowBundle,
-  events: HistoryEvents,
-): Promise<string | undefined> {
-  const done = new AbortController()
-  const late = sleep(replayMsMax, undefined, { signal: done.signal }).then(() => {
+  const replay = replayHistories(bundle, [{ workflowId: 'replayed', history: { events } }])
+  const late = sleep(replayMsMax, undefined, { ref: false }).then(() => {
     throw new Error(`The replay did not end within ${replayMsMax} ms.`)
   })
-  try {
-    const history = { workflowId: 'replayed', history: { events } }
-    const replay = replayHistories(bundle, [history])
-    const [result] = await Promise.race([replay, late])
-    return result?.error === undefined ? undefined : sentenceOf(result.error)
-  } finally {
-    done.abort()
-    late.catch(() => {})
-  }
+  const [result] = await Promise.race([replay, late])
+  const error = result?.error
+  return { events: events.length, ...(error === undefined ? {} : { reason: sentenceOf(error) }) }
 }
 
 /** Returns the sentence that names the difference. The SDK puts several layers of other text around it. */
@@ -57,7 +31,7 @@ function sentenceOf(error: string): string {
 export type ReplayHistory = { readonly workflowId: string; readonly history: unknown }
 type ReplayResult = {
   readonly workflowId: string
-  /** Why the workflow code does not match the history. Absent when it matches. */
+  /** Why the workflow code does not match the history: the message of Temporal's SDK. Absent when it matches. */
   readonly error?: string
 }
 
@@ -72,7 +46,7 @@ export async function replayHistories(
   const results: ReplayResult[] = []
   const replays = Worker.runReplayHistories({ workflowBundle: bundle }, histories)
   for await (const { workflowId, error } of replays) {
-    results.push(error === undefined ? { workflowId } : { workflowId, error: error.message })
+    results.push({ workflowId, ...(error === undefined ? {} : { error: error.message }) })
   }
   return results
 }

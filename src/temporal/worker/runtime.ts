@@ -1,12 +1,11 @@
-import type { LogLevel, LogMetadata, Logger, TelemetryOptions } from '@temporalio/worker'
-import { Runtime } from '@temporalio/worker'
+import type { LogEntry, TelemetryOptions } from '@temporalio/worker'
+import { DefaultLogger, Runtime } from '@temporalio/worker'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
 
 export type WorkerLog = (
-  level: 'debug' | 'info' | 'warn' | 'error',
+  level: 'debug' | 'warn' | 'error',
   event: string,
   run: { readonly runId?: string },
 ) => void
@@ -16,13 +15,12 @@ export type WorkerLog = (
  * then handles no signals: our process decides when to stop, so that running upstream calls can finish first.
  * `metrics` exports the SDK's own metrics (slots, polls, latencies).
  */
-export function installRuntime(options: {
-  readonly log: WorkerLog
-  readonly metrics?: NonNullable<TelemetryOptions['metrics']>
-}): void {
-  const { metrics } = options
+export function installRuntime(
+  log: WorkerLog,
+  metrics?: NonNullable<TelemetryOptions['metrics']>,
+): void {
   Runtime.install({
-    logger: loggerOf(options.log),
+    logger: loggerOf(log),
     shutdownSignals: [],
     telemetryOptions: {
       logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
@@ -39,49 +37,25 @@ const expectedEvents = /^(?:No (?:workflows|Nexus services) registered|Workflow 
 
 /**
  * Returns a logger for the SDK. It writes to `log` only the name of each event and the id of its run. The
- * rest of the SDK's metadata is left out, because it can contain errors and payloads.
+ * rest of the SDK's metadata is left out, because it can contain errors and payloads. What the SDK logs at level
+ * info, such as each change of its state, has level debug.
  */
-export function loggerOf(log: WorkerLog): Logger {
-  const at = (level: 'debug' | 'info' | 'warn' | 'error') => (event: string, meta?: LogMetadata) =>
-    log(expectedEvents.test(event) ? 'debug' : level, event, runOf(meta))
-  return {
-    log: (level: LogLevel, event: string, meta?: LogMetadata) => at(ourLevel(level))(event, meta),
-    trace: at('debug'),
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
-  }
-}
-
-/**
- * Returns the id of the run. The SDK's TypeScript part writes `runId`, and its native part writes `run_id`.
- */
-function runOf(meta: LogMetadata = {}): { readonly runId?: string } {
-  const runId: unknown = meta['runId'] ?? meta['run_id']
-  return typeof runId === 'string' ? { runId } : {}
-}
-
-function ourLevel(level: LogLevel): 'debug' | 'info' | 'warn' | 'error' {
-  switch (level) {
-    case 'TRACE':
-    case 'DEBUG':
-      return 'debug'
-    case 'INFO':
-      return 'info'
-    case 'WARN':
-      return 'warn'
-    case 'ERROR':
-      return 'error'
-    default:
-      return assertNever(level)
-  }
+export function loggerOf(log: WorkerLog): DefaultLogger {
+  return new DefaultLogger('TRACE', ({ level, message, meta }: LogEntry) => {
+    // The SDK's TypeScript part writes `runId`, and its native part writes `run_id`.
+    const runId: unknown = meta?.['runId'] ?? meta?.['run_id']
+    const run = typeof runId === 'string' ? { runId } : {}
+    if (level === 'ERROR') return log('error', message, run)
+    return log(level === 'WARN' && !expectedEvents.test(message) ? 'warn' : 'debug', message, run)
+  })
 }
 
 const host = '127.0.0.1'
 const answerMsMax = 1_000
-/** How many free ports are tried. Another process can take a free port before the SDK listens on it. */
-const portsTriedMax = 5
+/**
+ * Names as Prometheus wants them: counters end in `_total`, names end in their unit, times are in seconds.
+ */
+const names = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true } as const
 
 /**
  * Installs the runtime together with the metrics of its native part. The native part offers them only over HTTP, on
@@ -89,28 +63,12 @@ const portsTriedMax = 5
  * Prometheus' text format. The function returns an empty text when it fails.
  */
 export async function installMeasuredRuntime(log: WorkerLog): Promise<() => Promise<string>> {
-  for (let tried = 1; ; tried += 1) {
-    const bindAddress = `${host}:${await freePort()}`
-    try {
-      installRuntime({ log, metrics: { prometheus: { bindAddress, ...names } } })
-      return () => fetchText(`http://${bindAddress}/metrics`)
-    } catch (error) {
-      if (tried >= portsTriedMax) throw error
-    }
-  }
-}
-
-/**
- * Names as Prometheus wants them: counters end in `_total`, names end in their unit, times are in seconds.
- */
-const names = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true } as const
-
-async function fetchText(url: string): Promise<string> {
-  try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(answerMsMax) })
-    return answer.ok ? await answer.text() : ''
-  } catch {
-    return ''
+  const bindAddress = `${host}:${await freePort()}`
+  installRuntime(log, { prometheus: { bindAddress, ...names } })
+  return async () => {
+    const signal = AbortSignal.timeout(answerMsMax)
+    const answer = fetch(`http://${bindAddress}/metrics`, { signal })
+    return answer.then((given) => (given.ok ? given.text() : '')).catch(() => '')
   }
 }
 

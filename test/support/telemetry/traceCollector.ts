@@ -16,6 +16,8 @@ export type CollectedSpan = {
   readonly startMs: number
   readonly endMs: number
   readonly attributes: Readonly<Record<string, string | number>>
+  /** The names of the span's events. */
+  readonly events: readonly string[]
   readonly failed: boolean
 }
 
@@ -29,8 +31,9 @@ const otlp = protobuf.parse(`
   message Span {
     bytes traceId = 1; bytes spanId = 2; bytes parentSpanId = 4; string name = 5;
     fixed64 startTimeUnixNano = 7; fixed64 endTimeUnixNano = 8;
-    repeated KeyValue attributes = 9; Status status = 15;
+    repeated KeyValue attributes = 9; repeated Event events = 11; Status status = 15;
   }
+  message Event { string name = 2; }
   message Status { int32 code = 3; }
   message KeyValue { string key = 1; Value value = 2; }
   message Value { oneof of { string text = 1; bool flag = 2; int64 whole = 3; double number = 4; } }
@@ -56,6 +59,7 @@ const request = z.object({
               startTimeUnixNano: z.number(),
               endTimeUnixNano: z.number(),
               attributes: z.array(attribute).default([]),
+              events: z.array(z.object({ name: z.string() })).default([]),
               status: z.object({ code: z.number().default(0) }).default({ code: 0 }),
             }),
           ),
@@ -107,6 +111,7 @@ function decode(body: Buffer): readonly CollectedSpan[] {
         startMs: span.startTimeUnixNano / 1e6,
         endMs: span.endTimeUnixNano / 1e6,
         attributes: named(span.attributes),
+        events: span.events.map(({ name }) => name),
         failed: span.status.code === 2,
       })),
   )
@@ -118,7 +123,7 @@ function named(attributes: readonly z.infer<typeof attribute>[]): Record<string,
   )
 }
 
-/** Prints the spans as an indented tree, each with its attributes except ids. */
+/** Prints the spans below a parent as an indented tree, each with its attributes except ids. */
 export function treeOf(spans: readonly CollectedSpan[], parentId = '', depth = 0): string {
   return spans
     .filter((span) => span.parentId === parentId)

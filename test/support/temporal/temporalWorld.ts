@@ -76,13 +76,12 @@ export function handleOf(world: Pick<TemporalWorld, 'temporal'>, taskId: string)
   return world.temporal.client.workflow.getHandle(workflowIdOf(taskId))
 }
 
-const silent = () => {}
 let prepared: Promise<WorkflowBundle> | undefined
 
 /** The workflow code of this repository. */
 export function testBundle(): Promise<WorkflowBundle> {
   if (prepared === undefined) {
-    installRuntime({ log: silent })
+    installRuntime(() => {})
     prepared = workflowBundle()
   }
   return prepared

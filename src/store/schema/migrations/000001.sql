@@ -163,6 +163,8 @@ create table task (
   -- The SHA-256 of the Idempotency-Key, so that an operator can find a task by its key. The key itself is not
   -- stored.
   key_digest bytea,
+  -- The span of the client that asked, as 55 characters of W3C Trace Context. The task's trace continues it.
+  traceparent text,
   -- The price, which is held at submit.
   credits bigint not null,
 

@@ -1,0 +1,70 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { readTaskDetail } from '../../src/store/tasks/readTaskDetail.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { until } from '../support/timing.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+/** A task with two calls, of which the second brings its image. */
+async function succeededTask(): Promise<string> {
+  const attempts = await createTestAttempts(database.pool)
+  const { taskId } = await insertTask(database.pool)
+  await attempts.beginAttempt({ taskId })
+  const evidence = { reason: 'server_error', httpStatus: 502, latencyMs: 12 } as const
+  await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
+  const answerId = await until('the second call, after a pause', async () => {
+    const second = await attempts.beginAttempt({ taskId, checked: 1 })
+    return second.kind === 'opened' ? second.attempt.answerId : undefined
+  })
+  const meta = { ...testMeta(taskId), attempt: 2 }
+  await attempts.settleTask({ meta, answerId })
+  return taskId
+}
+
+const called = { channel: 'b-main', worker: expect.any(String), via: 'workflow' }
+
+describe('the timeline of a task', () => {
+  it('has every event with its details, the cause before the effect', async () => {
+    const taskId = await succeededTask()
+    // The start is recorded after the first call has begun, and the image has expired since.
+    await database.pool.query(
+      `update task set started_at = now() + interval '1 minute', expires_at = now() where task_id = $1`,
+      [taskId],
+    )
+    const timeline = (await readTaskDetail(database.pool, taskId))?.timeline ?? []
+    const first = { reason: 'server_error', http_status: 502, latency_ms: 12 }
+    expect(timeline.map(({ event, detail }) => [event, detail])).toEqual([
+      ['accepted', { route: 'images.tasks' }],
+      ['held', { credits: 10 }],
+      ['started', {}],
+      ['attempt_opened', { attempt: 1, ...called }],
+      ['attempt_closed', { attempt: 1, channel: 'b-main', class: 'unknown', ...first }],
+      ['attempt_opened', { attempt: 2, ...called }],
+      ['stored', { attempt: 2 }],
+      ['attempt_closed', { attempt: 2, channel: 'b-main', class: 'succeeded', reason: 'image' }],
+      ['settled', { credits: 10 }],
+      ['succeeded', { mime_type: 'image/png', bytes: expect.any(Number) }],
+      ['expired', {}],
+    ])
+    const times = timeline.map(({ atMs }) => atMs)
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+    expect(times[2]).toBe(times[3])
+  })
+
+  it('ends with the open call of a live task, and is unknown with a task that is due for the purge', async () => {
+    const attempts = await createTestAttempts(database.pool)
+    const { taskId } = await insertTask(database.pool)
+    await attempts.beginAttempt({ taskId })
+    const live = await readTaskDetail(database.pool, taskId)
+    expect(live?.timeline.map(({ event }) => event)).toEqual(['accepted', 'held', 'attempt_opened'])
+    await database.pool.query('update task set purge_at = now() where task_id = $1', [taskId])
+    expect(await readTaskDetail(database.pool, taskId)).toBeUndefined()
+  })
+})

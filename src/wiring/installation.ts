@@ -36,7 +36,7 @@ export type Installation = {
   readonly blobs: OpenBlobStore['store']
   /** Sends a message with PostgreSQL's NOTIFY to the processes that listen for its name. It may be lost. */
   readonly notify: Notifier['send']
-  /** Reports an ended task to the processes that wait for it, and its webhooks to the workers. */
+  /** Reports an ended task to the processes that wait for it. */
   readonly announceEnd: AnnounceEnd
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`

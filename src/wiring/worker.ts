@@ -1,6 +1,5 @@
 import type { ReportUnexpected } from '../../activities/applicationFailure.ts'
 import { createActivities } from '../../activities/createActivities.ts'
-import { createWebhookActivities } from '../../activities/webhookActivities.ts'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { defined } from '../domain/defined.ts'
@@ -31,8 +30,6 @@ import type { WorkerLog } from '../temporal/worker/runtime.ts'
 import { installMeasuredRuntime } from '../temporal/worker/runtime.ts'
 import type { WorkflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
-import { createWakeRun } from '../temporal/webhookRuns.ts'
-import type { WorkerWebhooks } from './webhooks.ts'
 import { createWorkerWebhooks } from './webhooks.ts'
 
 const connectionsMax = 24
@@ -67,13 +64,10 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const tracer = await openTracing(config, 'worker')
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
-  const wakeRun = createWakeRun({ temporal, nowMs: () => performance.now() })
-  const webhooks = await createWorkerWebhooks(config, { installation, wakeRun, log, metrics })
-  // Announces the end of a task without its webhooks. The other workers need not know of them, because this process
-  // itself makes the first tries of the deliveries.
-  const announceEnd: AnnounceEnd = (taskId, due) => {
-    installation.announceEnd(taskId, [])
-    webhooks.look(due)
+  const webhooks = await createWorkerWebhooks(config, { pool, log, metrics })
+  const announceEnd: AnnounceEnd = (taskId) => {
+    installation.announceEnd(taskId)
+    webhooks.wake()
   }
   const starts = openStartQueue(config, { installation, temporal, log, metrics })
   const stopping = new AbortController()
@@ -92,7 +86,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     attempts: execution.attempts,
     produceImage: execution.produceImage,
     temporal,
-    wakeRun,
     produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     log,
     onFinding: metrics.finding,
@@ -120,7 +113,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     settings,
     installation,
     execution,
-    webhooks,
     log,
     tracer,
     stopping: stopping.signal,
@@ -158,13 +150,12 @@ function createTemporalWorker(parts: {
   readonly settings: TemporalSettings
   readonly installation: Installation
   readonly execution: Execution
-  readonly webhooks: WorkerWebhooks
   readonly log: Logger
   readonly tracer: TaskTracer | undefined
   readonly stopping: AbortSignal
   readonly bundle: WorkflowBundle
 }): RunningWorker {
-  const { settings, installation, execution, webhooks, log, tracer, stopping, bundle } = parts
+  const { settings, installation, execution, log, tracer, stopping, bundle } = parts
   const { attempts, produceImage } = execution
   const { blobs, operatorSettings } = installation
   const { channels } = operatorSettings
@@ -177,11 +168,6 @@ function createTemporalWorker(parts: {
     onUnexpected,
     stopping,
   })
-  const webhookActivities = createWebhookActivities({
-    retryDue: webhooks.retryDue,
-    onUnexpected,
-    stopping,
-  })
   const slots = slotsOf(channels)
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
   return createRetryingWorker(
@@ -189,7 +175,6 @@ function createTemporalWorker(parts: {
       createWorker({
         settings,
         activities,
-        webhookActivities,
         bundle,
         slots,
         shutdownGraceMs,

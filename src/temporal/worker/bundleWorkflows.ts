@@ -9,7 +9,7 @@ const pathOf = (file: string): string =>
 
 const silent = () => {}
 const { code } = await bundleWorkflowCode({
-  workflowsPath: pathOf('allWorkflows.ts'),
+  workflowsPath: pathOf('imageTask.ts'),
   ...(process.argv.includes('--traced')
     ? { workflowInterceptorModules: [pathOf('traceRun.ts')] }
     : {}),

@@ -238,15 +238,24 @@ describe('a claim', () => {
       [webhook.id],
     )
     const well = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
-    await world.pool.query(
-      `insert into webhook_delivery (delivery_id, webhook_id, event) values ('whd_x' || $1, $1, 'webhook.test')`,
-      [well],
-    )
+    const insertDue = (id: string, count: number, age: string) =>
+      world.pool.query(
+        `insert into webhook_delivery (delivery_id, webhook_id, event, next_attempt_at)
+         select 'whd_' || gen_random_uuid(), $1, 'webhook.test', now() - $3::interval from generate_series(1, $2)`,
+        [id, count, age],
+      )
     const claimed = async (places: number, failingToo: boolean) =>
       (await claimDue(world.pool, { places, failingToo })).map((each) => each.webhookId)
+    await insertDue(well, 1, '0 seconds')
     expect(await claimed(1, true)).toEqual([well])
     expect(await claimed(9, false)).toEqual([])
     expect(await claimed(2, true)).toEqual([webhook.id, webhook.id])
     expect(await claimed(9, true)).toEqual([webhook.id])
+
+    // Among webhooks that are alike, the one with an old backlog does not take all places.
+    const other = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
+    await insertDue(well, 3, '1 hour')
+    await insertDue(other, 3, '0 seconds')
+    expect((await claimed(2, true)).toSorted()).toEqual([other, well].toSorted())
   })
 })

@@ -11,7 +11,7 @@ import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
 /**
  * Claims due deliveries of active webhooks for one try each, and reads what the tries need. Of each webhook it claims
  * those that have been due longest, so that at most `inFlightMax` tries are under way in all processes together.
- * Webhooks that do not fail come first.
+ * Webhooks that do not fail come first, and those that are alike take turns, however old the backlog of one is.
  *
  * The first statement locks the webhooks, and the second one sees what the locks' earlier holders have committed. In
  * one statement, the count would be of the time before the lock, and two processes could claim four each. A
@@ -46,7 +46,7 @@ const dueSql = `status = 'pending' and next_attempt_at <= statement_timestamp()
 
 /**
  * Each webhook with pending deliveries is found by one look-up in the index `webhook_delivery_due`, however many
- * deliveries it has.
+ * deliveries it has. So is what it has due: with `exists`, a plan made on an empty table would read all deliveries.
  */
 const lockSql = `
   with recursive queued as (
@@ -60,9 +60,10 @@ const lockSql = `
   select w.webhook_id as "webhookId"
   from queued join webhook w using (webhook_id)
   where w.status = 'active' and ($2 or w.failing_since is null)
-    and exists (select from webhook_delivery where webhook_id = w.webhook_id and ${dueSql})
+    and (select true from webhook_delivery where webhook_id = w.webhook_id and ${dueSql}
+      order by next_attempt_at limit 1)
     and ${underWaySql} < $3
-  order by w.failing_since nulls first
+  order by w.failing_since is not null, random()
   limit $1
   for no key update of w skip locked`
 
@@ -77,8 +78,9 @@ const claimSql = `
       limit greatest(0, $3 - ${underWaySql})
       for update skip locked
     ) one
-    where w.webhook_id = any($1) and w.status = 'active'
-    order by w.failing_since nulls first, one.next_attempt_at
+    where w.webhook_id = any($1)
+    order by w.failing_since is not null,
+      row_number() over (partition by w.webhook_id order by one.next_attempt_at)
     limit $2
   ), claimed as (
     update webhook_delivery d

@@ -42,9 +42,10 @@ export function endFailure(failure: TaskFailure, channel: string | undefined): A
   })
 }
 
-type ActivityRun =
-  | { readonly activity: 'produceImage' | 'recordFailure' | 'cancelTask'; readonly taskId: string }
-  | { readonly activity: 'retryDue'; readonly webhookId: string }
+type ActivityRun = {
+  readonly activity: 'produceImage' | 'recordFailure' | 'cancelTask'
+  readonly taskId: string
+}
 
 /** Logs an unexpected error. The cause is a bug, or PostgreSQL or the blob store is unreachable. */
 export type ReportUnexpected = (seen: ActivityRun & { readonly error: unknown }) => void

@@ -23,15 +23,6 @@ export type ImageTaskInput = {
 /** How the run ended. `over` means that the task had already ended, and that its record says how. */
 export type ImageTaskResult = { readonly outcome: 'succeeded' | 'over' }
 
-/** The workflow type of `webhookRetries.ts`, the signal that wakes it, and the queue of its activity. */
-export const webhookRetriesWorkflow = 'webhookRetries'
-export const wakeSignalName = 'wake'
-
-export type WebhookRetriesInput = { readonly webhookId: string }
-
-/** `waitMs` is the time until the run looks for due deliveries again. Without `waitMs` the run ends. */
-export type WebhookLook = { readonly waitMs?: number }
-
 /** The name of the status query. Use it in Temporal's UI or CLI: `temporal workflow query --type status`. */
 export const statusQueryName = 'status'
 export type ImageTaskStatus = {
@@ -53,9 +44,6 @@ export const workflowTaskQueue = `darkroom-tasks-${version}`
 export function produceTaskQueue(family: Family): string {
   return `darkroom-produce-${family.toLowerCase()}-${version}`
 }
-
-/** The queue for repeated deliveries of webhooks. Their receivers can be slow, so they have slots of their own. */
-export const webhookTaskQueue = `darkroom-webhooks-${version}`
 
 /**
  * The types of failures that make Temporal run an activity again. All other failure types are task failure

@@ -90,7 +90,7 @@ function disable(context: CliContext): Command {
     description: 'disable a webhook: its pending deliveries fail; its account can enable it again',
     examples: ['webhook disable wh_0123456789ABCDEFGHIJKLMN'],
   }).action(async (webhookId: string) => {
-    const disabled = await (await context.parts.webhooks()).disableWebhook(webhookId)
+    const disabled = await (await context.parts.webhooks()).endWebhook(webhookId, 'disabled')
     if (!disabled) throw noSuchWebhook(webhookId)
     context.show({
       json: { webhook_id: webhookId, status: 'disabled' },
@@ -105,7 +105,7 @@ function remove(context: CliContext): Command {
     description: 'delete a webhook: its pending deliveries fail; its account can register another',
     examples: ['webhook delete wh_0123456789ABCDEFGHIJKLMN'],
   }).action(async (webhookId: string) => {
-    const deleted = await (await context.parts.webhooks()).deleteWebhook(webhookId)
+    const deleted = await (await context.parts.webhooks()).endWebhook(webhookId, 'deleted')
     if (!deleted) throw noSuchWebhook(webhookId)
     context.show({
       json: { webhook_id: webhookId, deleted: true },

@@ -56,11 +56,6 @@ export function workflowIdOf(taskId: string): string {
   return `image/${taskId}`
 }
 
-/** Returns the workflow id of the run that repeats the deliveries of a webhook. */
-export function webhookRunIdOf(webhookId: string): string {
-  return `webhook/${webhookId}`
-}
-
 /** Returns the task id that a workflow id contains. */
 export function taskIdOf(workflowId: string): string {
   return workflowId.slice(workflowIdOf('').length)

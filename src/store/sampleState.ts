@@ -136,13 +136,13 @@ export const liveSql = `
       select channel, model, extract(epoch from until_at - now()) as seconds
       from cooldown where until_at > now()) d),
     'webhooks', json_build_object(
-      'failing', (select count(*) from webhook_health join webhook using (webhook_id)
-        where failing_since is not null and status = 'active'),
+      'failing', (select count(*) from webhook where failing_since is not null and status = 'active'),
       'oldestSeconds', (select coalesce(extract(epoch from now() - min(created_at)), 0)
         from webhook_delivery where status = 'pending'),
-      'firstLateSeconds', (select coalesce(greatest(0, extract(epoch from now() - min(first_due))), 0)
-        from webhook_health h cross join lateral (
+      'firstLateSeconds', (select coalesce(extract(epoch from now() - min(first_due)), 0)
+        from webhook w cross join lateral (
           select min(next_attempt_at) as first_due from webhook_delivery d
-          where d.webhook_id = h.webhook_id and status = 'pending' and tries = 0) each
+          where d.webhook_id = w.webhook_id and status = 'pending' and tries = 0
+            and next_attempt_at < now()) each
         where failing_since is null))
   ) as sample`

@@ -8,7 +8,7 @@ import type { Logger } from './logger.ts'
  */
 const openFilesPerCall = 3
 /** Tries of webhooks, connections to PostgreSQL, Temporal and the blob store, and the files of Node itself. */
-const otherOpenFiles = 512
+const otherOpenFiles = 1024
 
 /** Returns how many files and connections a worker may have open at once. */
 export function openFilesOfWorker(channels: readonly Channel[]): number {

@@ -37,7 +37,7 @@ export type Installation = {
   readonly blobs: OpenBlobStore['store']
   /** Sends a message with PostgreSQL's NOTIFY to the processes that listen for its name. It may be lost. */
   readonly notify: Notifier['send']
-  /** Reports an ended task to the processes that wait for it, its webhooks to the workers, and its trace. */
+  /** Reports an ended task to the processes that wait for it, and its trace. */
   readonly announceEnd: AnnounceEnd
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
@@ -111,8 +111,8 @@ export async function openInstallation(
     pool,
     blobs: opened.store,
     notify: notifier.send,
-    announceEnd: (taskId, due) => {
-      announceEnd(taskId, due)
+    announceEnd: (taskId) => {
+      announceEnd(taskId)
       tracing?.taskEnded(taskId)
     },
     tempDir: temp.path,

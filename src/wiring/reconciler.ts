@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import { defined } from '../domain/defined.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
-import type { WakeRun } from '../domain/ports/webhookStore.ts'
 import { createReconcilerLock } from '../store/connection/reconcilerLock.ts'
 import { createDeliveryStore, createReconcileStore } from './stores.ts'
 import type { ProduceResult } from '../tasks/produceImage.ts'
@@ -18,7 +17,7 @@ import {
   createPurgeStep,
   createSweepStep,
 } from '../tasks/reconcile/sweepStep.ts'
-import { createEndDeliveriesStep, createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
+import { createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
 import { createSettleStored } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -38,7 +37,6 @@ export function createWorkerReconciler(deps: {
   readonly attempts: AttemptStore
   readonly produceImage: (input: { readonly taskId: string }) => Promise<ProduceResult>
   readonly temporal: Temporal
-  readonly wakeRun: WakeRun
   readonly produceTimeoutMs: number
   readonly log: Logger
   readonly onFinding: (found: string, count: number) => void
@@ -76,8 +74,7 @@ export function createWorkerReconciler(deps: {
       createSweepStep({ store, blobs }),
       createPurgeStep({ store }),
       createCountStep({ store }),
-      createWebhookStep({ store: createDeliveryStore(pool), wakeRun: deps.wakeRun }),
-      createEndDeliveriesStep({ store: createDeliveryStore(pool) }),
+      createWebhookStep({ store: createDeliveryStore(pool) }),
     ],
     onFinding: ({ step, found, count, taskId }) => {
       deps.onFinding(found, count)

@@ -47,25 +47,18 @@ import { listTasks } from '../store/tasks/listTasks.ts'
 import { createReadTask, readNativeRejection, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
+import { claimDue } from '../store/webhooks/claimDue.ts'
 import {
   insertTestDelivery,
   listDeliveries,
   readDelivery,
   redeliver,
 } from '../store/webhooks/deliveries.ts'
-import { planLook, webhooksWithoutRun } from '../store/webhooks/runs.ts'
-import {
-  deleteWebhook,
-  disableWebhook,
-  hasWebhook,
-  listAllWebhooks,
-  redeliverAny,
-} from '../store/webhooks/webhookAdmin.ts'
-import { claimDelivery, dueWebhooks, recordTry } from '../store/webhooks/tries.ts'
+import { hasWebhook, listAllWebhooks, redeliverAny } from '../store/webhooks/webhookAdmin.ts'
+import { recordTry } from '../store/webhooks/recordTry.ts'
 import {
   enableWebhook,
-  endedWithPending,
-  endSomePending,
+  endPending,
   endWebhook,
   forgetWebhooks,
   insertWebhook,
@@ -165,13 +158,9 @@ export function createWebhookStore(pool: Pool): WebhookStore {
 /** For the workers, which send the deliveries of webhooks. */
 export function createDeliveryStore(pool: Pool): DeliveryStore {
   return bindFirst(pool, {
-    dueWebhooks,
-    claimDelivery,
+    claimDue,
     recordTry,
-    planLook,
-    webhooksWithoutRun,
-    endedWithPending,
-    endSomePending,
+    endPending,
     forgetWebhooks,
   })
 }
@@ -186,8 +175,7 @@ export function createWebhookAdmin(pool: Pool): WebhookAdmin {
   return bindFirst(pool, {
     listAllWebhooks,
     hasWebhook,
-    disableWebhook,
-    deleteWebhook,
+    endWebhook,
     listDeliveries,
     redeliverAny,
   })

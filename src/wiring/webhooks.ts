@@ -4,17 +4,12 @@ import type { Config } from '../config.ts'
 import { requiredSecrets } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { defined } from '../domain/defined.ts'
-import type { WakeRun } from '../domain/ports/webhookStore.ts'
 import { assetUrl } from '../http/assetUrl.ts'
 import type { Installation } from './installation.ts'
-import { createListener } from '../store/connection/listener.ts'
-import { webhookDueChannel } from '../store/webhooks/tries.ts'
 import { neededKeyIds } from '../store/webhooks/webhooks.ts'
 import { createDeliveryStore, createWebhookStore } from './stores.ts'
-import type { FirstTries } from '../tasks/webhooks/firstTries.ts'
-import { createFirstTries } from '../tasks/webhooks/firstTries.ts'
-import type { RetryDue } from '../tasks/webhooks/retryDue.ts'
-import { createRetryDue } from '../tasks/webhooks/retryDue.ts'
+import type { DeliverDue } from '../tasks/webhooks/deliverDue.ts'
+import { createDeliverDue } from '../tasks/webhooks/deliverDue.ts'
 import type { SeenTry } from '../tasks/webhooks/tryDelivery.ts'
 import { createTryDelivery } from '../tasks/webhooks/tryDelivery.ts'
 import type { WebhookKey } from '../tasks/webhooks/webhookSecret.ts'
@@ -44,81 +39,49 @@ export async function webhookKeys(
 /** Creates the functions that the webhook routes of an API process call. */
 export async function createApiWebhooks(
   config: Config,
-  { pool, notify }: Installation,
+  { pool }: Installation,
 ): Promise<WebhookService> {
   return createWebhookService({
     store: createWebhookStore(pool),
     whyNotAddress: (text) => whyNotAddress(text, config.webhookPrivate),
     keys: await webhookKeys(config, pool),
     randomBytes,
-    announceDue: ({ webhookId }) => notify(webhookDueChannel, webhookId),
   })
 }
 
-/** The parts of a worker that deliver events. */
-export type WorkerWebhooks = Pick<FirstTries, 'look'> & {
-  readonly retryDue: RetryDue
-  readonly start: () => void
-  /** Starts no further try, and resolves when those under way are over. */
-  readonly stop: () => Promise<void>
-}
-
 /**
- * Creates the parts of a worker that deliver events. An event contains the URL of its image, so SIGNING_KEYS must be
+ * Creates the loop of a worker that delivers events. An event contains the URL of its image, so SIGNING_KEYS must be
  * set. Without PUBLIC_URL the log gets a warning, because HOST and PORT of a worker are not those of the API.
  */
 export async function createWorkerWebhooks(
   config: Config,
   parts: {
-    readonly installation: Installation
-    readonly wakeRun: WakeRun
+    readonly pool: Pool
     readonly log: Logger
     readonly metrics: Pick<Metrics, 'webhookTry'>
   },
-): Promise<WorkerWebhooks> {
-  const { installation, wakeRun, log, metrics } = parts
-  const { pool, sessionUrl } = installation
+): Promise<DeliverDue> {
+  const { pool, log, metrics } = parts
   const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
   const { publicUrl } = config
   if (config.publicUrlGiven === undefined) {
     log.warn('PUBLIC_URL is not set: webhooks name images by HOST and PORT of this process')
   }
   const store = createDeliveryStore(pool)
-  const nowMs = () => performance.now()
   const tryDelivery = createTryDelivery({
     store,
     post: createPostDelivery({ webhookPrivate: config.webhookPrivate }),
     keys: await webhookKeys(config, pool),
     assetUrl: (task) => assetUrl(task, publicUrl, signingKeys),
-    nowMs,
+    nowMs: () => performance.now(),
     random: Math.random,
     onTry: (seen) => reportTry(seen, log, metrics),
   })
-  const firstTries = createFirstTries({
+  return createDeliverDue({
     store,
     tryDelivery,
-    wakeRun,
     onError: (error) => log.warn('webhook not tried', { error }),
   })
-  let stopListening = async () => {}
-  return {
-    look: firstTries.look,
-    retryDue: createRetryDue({ store, tryDelivery, nowMs }),
-    start: () => {
-      firstTries.start()
-      stopListening = createListener({
-        databaseUrl: sessionUrl,
-        channel: webhookDueChannel,
-        onMessage: firstTries.lookForAll,
-        onConnected: firstTries.lookForAll,
-        onError: (error) => log.warn('listening connection lost', { error }),
-      }).close
-    },
-    stop: async () => {
-      await stopListening()
-      await firstTries.stop()
-    },
-  }
 }
 
 function reportTry(seen: SeenTry, log: Logger, metrics: Pick<Metrics, 'webhookTry'>): void {

@@ -1,6 +1,5 @@
 import type { ReportUnexpected } from '../../activities/applicationFailure.ts'
 import { createActivities } from '../../activities/createActivities.ts'
-import { createWebhookActivities } from '../../activities/webhookActivities.ts'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
@@ -29,8 +28,6 @@ import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
 import { installMeasuredRuntime } from '../temporal/worker/runtime.ts'
 import type { WorkflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
-import { createWakeRun } from '../temporal/webhookRuns.ts'
-import type { WorkerWebhooks } from './webhooks.ts'
 import { createWorkerWebhooks } from './webhooks.ts'
 
 const connectionsMax = 24
@@ -66,13 +63,10 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   })
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
-  const wakeRun = createWakeRun({ temporal, nowMs: () => performance.now() })
-  const webhooks = await createWorkerWebhooks(config, { installation, wakeRun, log, metrics })
-  // Announces the end of a task without its webhooks. The other workers need not know of them, because this process
-  // itself makes the first tries of the deliveries.
-  const announceEnd: AnnounceEnd = (taskId, due) => {
-    installation.announceEnd(taskId, [])
-    webhooks.look(due)
+  const webhooks = await createWorkerWebhooks(config, { pool, log, metrics })
+  const announceEnd: AnnounceEnd = (taskId) => {
+    installation.announceEnd(taskId)
+    webhooks.wake()
   }
   const starts = openStartQueue(config, { installation, temporal, log, metrics })
   const stopping = new AbortController()
@@ -90,7 +84,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     attempts: execution.attempts,
     produceImage: execution.produceImage,
     temporal,
-    wakeRun,
     produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     log,
     onFinding: metrics.finding,
@@ -118,7 +111,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     settings,
     installation,
     execution,
-    webhooks,
     log,
     stopping: stopping.signal,
     bundle,
@@ -155,12 +147,11 @@ function createTemporalWorker(parts: {
   readonly settings: TemporalSettings
   readonly installation: Installation
   readonly execution: Execution
-  readonly webhooks: WorkerWebhooks
   readonly log: Logger
   readonly stopping: AbortSignal
   readonly bundle: WorkflowBundle
 }): RunningWorker {
-  const { settings, installation, execution, webhooks, log, stopping, bundle } = parts
+  const { settings, installation, execution, log, stopping, bundle } = parts
   const { attempts, produceImage } = execution
   const { blobs, operatorSettings } = installation
   const { channels } = operatorSettings
@@ -173,11 +164,6 @@ function createTemporalWorker(parts: {
     onUnexpected,
     stopping,
   })
-  const webhookActivities = createWebhookActivities({
-    retryDue: webhooks.retryDue,
-    onUnexpected,
-    stopping,
-  })
   const slots = slotsOf(channels)
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
   return createRetryingWorker(
@@ -185,7 +171,6 @@ function createTemporalWorker(parts: {
       createWorker({
         settings,
         activities,
-        webhookActivities,
         bundle,
         slots,
         shutdownGraceMs,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { retryWaitsMs } from '../../src/domain/webhooks/retries.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -15,18 +16,6 @@ async function failingWebhook() {
   return { hook, client: hook.client, id }
 }
 
-/** The run in Temporal that repeats the deliveries of a webhook. */
-const runOf = (id: string) =>
-  world.service.temporal.temporal.client.workflow.getHandle(`webhook/${id}`)
-
-/** Resolves once the run has started: this happens shortly after the first try has failed. */
-const runStarted = (id: string) =>
-  until('the run', () =>
-    runOf(id)
-      .describe()
-      .catch(() => undefined),
-  )
-
 /** Sets when what is pending is tried next, counted from now. */
 const setNextTry = (id: string, after: string) =>
   world.service.pool.query(
@@ -34,13 +23,6 @@ const setNextTry = (id: string, after: string) =>
      where webhook_id = $1 and status = 'pending'`,
     [id, after],
   )
-
-/** Makes the next tries due now, as if their wait were over, and wakes the run. */
-async function skipWait(id: string): Promise<void> {
-  await setNextTry(id, '0 seconds')
-  await runStarted(id)
-  await runOf(id).signal('wake')
-}
 
 const triedOnce = ({ attempts }: DeliveryJson) => attempts.length === 1
 
@@ -59,19 +41,14 @@ describe.concurrent('a delivery that fails', () => {
       expect(delivery.attempts.at(-1)).toEqual({ at: expect.any(String), http_status: 503 })
       expect(waitMsOf(delivery)).toBeGreaterThanOrEqual(plannedMs)
       expect(waitMsOf(delivery)).toBeLessThan(plannedMs * 1.1 + 5_000)
-      await skipWait(id)
+      await setNextTry(id, '0 seconds')
     }
     const failed = await client.seen(id, ({ status }) => status === 'failed')
     expect([failed.attempts.length, failed.next_attempt_at]).toEqual([10, undefined])
     const ids = hook.received().map(({ headers }) => headers['webhook-id'])
     expect([ids.length, new Set(ids).size]).toEqual([10, 1])
-    expect(await runOf(id).result()).toBeUndefined()
     const totalMs = retryWaitsMs.reduce((sum, ms) => sum + ms, 0)
     expect(Math.floor(totalMs / 3_600_000)).toBe(75)
-    // The run has slept between the tries: it looks at its start, and when it is woken, but not on and on.
-    const { events } = await runOf(id).fetchHistory()
-    const looks = events?.filter((each) => each.activityTaskScheduledEventAttributes).length
-    expect(looks).toBeLessThanOrEqual(retryWaitsMs.length + 3)
   })
 
   it('is delivered after the first wait of 5 seconds when the receiver heals', async () => {
@@ -81,7 +58,6 @@ describe.concurrent('a delivery that fails', () => {
     hook.behave = 200
     const delivery = await client.seen(id, ({ status }) => status === 'delivered')
     expect(delivery.attempts.map((attempt) => attempt.http_status)).toEqual([500, 200])
-    expect(await runOf(id).result()).toBeUndefined()
     const [first, second] = hook.received()
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(4_500)
   })
@@ -161,15 +137,14 @@ describe.concurrent('a deleted webhook', () => {
       [id],
     )
     expect(rows).toEqual([{ status: 'failed', next_attempt_at: null, url: '' }])
-    await runStarted(id)
-    // The run wakes up after its 5 seconds, finds nothing, and ends.
-    expect(await runOf(id).result()).toBeUndefined()
+    // Longer than the wait of 5 seconds after the first try.
+    await sleep(6_500)
     expect(hook.received()).toHaveLength(1)
   })
 })
 
 describe.concurrent('a receiver that is dead for many ends', () => {
-  it('gets at most four tries at a time, holds up no other, and is one run in Temporal', async () => {
+  it('gets at most four tries at a time, and holds up no other', async () => {
     const { hook, client, id } = await failingWebhook()
     const other = await world.newHook()
     await other.client.register(other.url)
@@ -197,51 +172,14 @@ describe.concurrent('a receiver that is dead for many ends', () => {
     })
     expect(openMax).toBeLessThanOrEqual(4)
     expect(openMax).toBeGreaterThan(1)
-    const runs: string[] = []
-    const query = `WorkflowId = 'webhook/${id}'`
-    await until('the run in the list', async () => {
-      runs.length = 0
-      for await (const run of world.service.temporal.temporal.client.workflow.list({ query }))
-        runs.push(run.runId)
-      return runs.length > 0 ? true : undefined
-    })
-    expect(runs).toHaveLength(1)
     hook.behave = 200
     await until('everything delivered', async () => {
       const left = (await client.deliveries(id)).filter(({ status }) => status !== 'delivered')
       // A try that was under way can fail once more.
       if (left.some(({ next_attempt_at: next }) => Date.parse(next ?? '') > Date.now())) {
-        await skipWait(id)
+        await setNextTry(id, '0 seconds')
       }
       return left.length === 0 ? true : undefined
     })
-  })
-})
-
-describe.concurrent('a run that is lost', () => {
-  it('is started again by the reconciler', async () => {
-    const { hook, client, id } = await failingWebhook()
-    await client.accepted(generateBody())
-    await client.seen(id, triedOnce)
-    await runStarted(id)
-    // The run writes when it looks again. It must not do so after the change below.
-    await until('the sleep of the run', async () => {
-      const { rowCount } = await world.service.pool.query(
-        `select from webhook_health where webhook_id = $1
-         and run_looks_at between now() and now() + interval '10 seconds'`,
-        [id],
-      )
-      return rowCount === 1 ? true : undefined
-    })
-    await runOf(id).terminate('lost')
-    hook.behave = 200
-    // As if its time had come half a minute ago.
-    await world.service.pool.query(
-      `update webhook_health set run_looks_at = now() - interval '31 seconds' where webhook_id = $1`,
-      [id],
-    )
-    await setNextTry(id, '0 seconds')
-    const delivered = await client.seen(id, ({ status }) => status === 'delivered', 30_000)
-    expect(delivered.attempts.map((attempt) => attempt.http_status)).toEqual([500, 200])
   })
 })

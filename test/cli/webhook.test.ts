@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import { claimDelivery, recordTry } from '../../src/store/webhooks/tries.ts'
+import { recordTry } from '../../src/store/webhooks/recordTry.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
-import { insertTestWebhook } from '../support/database/testWebhooks.ts'
+import { claimOf, insertTestWebhook } from '../support/database/testWebhooks.ts'
 import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
@@ -20,7 +20,7 @@ describe('darkroom webhook', () => {
     const { accountId } = await insertFailedTask(world.pool, attempts)
     const webhookId = await insertTestWebhook(world.pool, accountId, 'https://a.example/hook')
     const { taskId } = await insertFailedTask(world.pool, attempts, accountId)
-    const claimed = await claimDelivery(world.pool, webhookId, 'first')
+    const [claimed] = await claimOf(world.pool, webhookId)
     if (claimed === undefined) throw new Error('nothing to claim')
     const outcome = { httpStatus: 503, durationMs: 0 }
     await recordTry(world.pool, claimed, outcome, { kind: 'retry', waitMs: 5_000 })

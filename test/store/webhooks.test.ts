@@ -1,34 +1,36 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import type { DueWebhook } from '../../src/domain/ports/webhookStore.ts'
+import { describe, expect, it } from 'vitest'
 import type { Verdict } from '../../src/domain/webhooks/retries.ts'
+import { claimDue } from '../../src/store/webhooks/claimDue.ts'
 import { listDeliveries, redeliver } from '../../src/store/webhooks/deliveries.ts'
-import { planLook } from '../../src/store/webhooks/runs.ts'
-import { claimDelivery, dueWebhooks, recordTry } from '../../src/store/webhooks/tries.ts'
+import { recordTry } from '../../src/store/webhooks/recordTry.ts'
 import {
   enableWebhook,
-  endedWithPending,
   endWebhook,
   forgetWebhooks,
   readWebhook,
 } from '../../src/store/webhooks/webhooks.ts'
-import { createEndDeliveriesStep } from '../../src/tasks/reconcile/webhookStep.ts'
+import { createWebhookStep } from '../../src/tasks/reconcile/webhookStep.ts'
 import { createDeliveryStore } from '../../src/wiring/stores.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { testChannel } from '../support/database/testAttempts.ts'
 import { insertTestWebhook, useTestWebhook } from '../support/database/testWebhooks.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
-const announced: (readonly DueWebhook[])[] = []
-const world = useAttemptWorld([testChannel()], (_taskId, due) => {
-  announced.push(due)
-})
+const world = useAttemptWorld()
 const webhook = useTestWebhook(world)
-const { endOne, claimed, all } = webhook
-beforeEach(() => announced.splice(0))
+const { endOne, claim, claimOne, all } = webhook
+const pending = async () => (await all()).filter(({ status }) => status === 'pending')
 
 /** Sets columns of the webhook and leaves its deliveries as they are. */
 const change = (columns: string) =>
   world.pool.query(`update webhook set ${columns} where webhook_id = $1`, [webhook.id])
+
+/** What the reconciler does for webhooks. */
+const reconcile = () =>
+  createWebhookStep({ store: createDeliveryStore(world.pool) }).run(
+    new AbortController().signal,
+    () => {},
+  )
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
 const again: Verdict = { kind: 'retry', waitMs: 60_000 }
@@ -42,12 +44,6 @@ describe('the end of a task', () => {
     expect(await all()).toMatchObject([{ event: 'task.failed', taskId, status: 'pending' }])
     expect(await listDeliveries(world.pool, second, { limit: 9 })).toHaveLength(1)
     expect(await listDeliveries(world.pool, stranger, { limit: 9 })).toEqual([])
-    expect(
-      announced
-        .flat()
-        .map((due) => due.webhookId)
-        .toSorted(),
-    ).toEqual([webhook.id, second].toSorted())
   })
 
   it('writes nothing that a rolled back end would leave [hook-10]', async () => {
@@ -69,7 +65,7 @@ describe('the end of a task', () => {
     await change(`events = '{task.succeeded}'`)
     await endOne()
     await change(`events = '{task.failed}'`)
-    await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
+    await endWebhook(world.pool, webhook.id, 'disabled')
     await endOne()
     expect(await all()).toEqual([])
     await enableWebhook(world.pool, webhook.accountId, webhook.id)
@@ -77,17 +73,44 @@ describe('the end of a task', () => {
     expect(await all()).toHaveLength(1)
   })
 
-  it('leaves no pending delivery when its webhook is disabled at the same moment', async () => {
+  it('leaves no pending delivery for long when its webhook is disabled at the same moment', async () => {
     for (let round = 0; round < 20; round += 1) {
       const { taskId } = await insertTask(world.pool, { accountId: webhook.accountId })
       await Promise.all([
         world.attempts.failTask(taskId, failure),
-        endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled'),
+        endWebhook(world.pool, webhook.id, 'disabled'),
       ])
-      const pending = (await all()).filter(({ status }) => status === 'pending')
-      expect(pending).toEqual([])
+      expect(await claim()).toEqual([])
+      await reconcile()
+      expect(await pending()).toEqual([])
       await enableWebhook(world.pool, webhook.accountId, webhook.id)
     }
+  })
+
+  it('that met a webhook whose row is deleted meanwhile is repeated, and loses nothing [hook-10]', async () => {
+    const other = await insertTestWebhook(world.pool, webhook.accountId)
+    const { taskId } = await insertTask(world.pool, { accountId: webhook.accountId })
+    // The end has begun and seen the webhook, and waits for the balance.
+    const blocker = await world.pool.connect()
+    await blocker.query('begin')
+    await blocker.query('select from balance where account_id = $1 for update', [webhook.accountId])
+    const ending = world.attempts.failTask(taskId, failure)
+    await untilLockAwaited(world.pool)
+    await endWebhook(world.pool, webhook.id, 'deleted')
+    expect(await forgetWebhooks(world.pool)).toBe(1)
+    await blocker.query('commit')
+    blocker.release()
+    expect(await ending).toBe('failed')
+    expect(await all()).toEqual([])
+    expect(await listDeliveries(world.pool, other, { limit: 9 })).toMatchObject([{ taskId }])
+    const { rows } = await world.pool.query(
+      `select kind, count(*)::int from ledger where task_id = $1 group by kind order by kind`,
+      [taskId],
+    )
+    expect(rows).toEqual([
+      { kind: 'hold', count: 1 },
+      { kind: 'release', count: 1 },
+    ])
   })
 })
 
@@ -99,14 +122,11 @@ describe('the end of a webhook with very many pending deliveries', () => {
        select $1 || n, $1, 'task.failed', n % 2 from generate_series(1, $2) n`,
       [webhook.id, count],
     )
-  const pending = async () => (await all()).filter(({ status }) => status === 'pending')
-
   it('fails them all', async () => {
     await insertMany()
-    await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
+    await endWebhook(world.pool, webhook.id, 'disabled')
     expect(await all()).toHaveLength(count)
     expect(await pending()).toEqual([])
-    expect(await endedWithPending(world.pool, 100)).not.toContain(webhook.id)
   })
 
   it('lets tasks of the account end meanwhile, and records none of these ends', async () => {
@@ -116,7 +136,7 @@ describe('the end of a webhook with very many pending deliveries', () => {
     await blocker.query('select from webhook_delivery where webhook_id = $1 for update', [
       webhook.id,
     ])
-    const ended = endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
+    const ended = endWebhook(world.pool, webhook.id, 'disabled')
     await expect
       .poll(async () => (await readWebhook(world.pool, webhook.accountId, webhook.id))?.status)
       .toBe('disabled')
@@ -129,15 +149,13 @@ describe('the end of a webhook with very many pending deliveries', () => {
   })
 
   it('is finished by the reconciler, or before the webhook is enabled, when its process was lost', async () => {
-    const step = createEndDeliveriesStep({ store: createDeliveryStore(world.pool) })
-    const { signal } = new AbortController()
     for (const finish of [
-      () => step.run(signal, () => {}),
+      reconcile,
       () => enableWebhook(world.pool, webhook.accountId, webhook.id),
     ]) {
       await endOne()
       await change(`status = 'disabled'`)
-      expect(await endedWithPending(world.pool, 100)).toContain(webhook.id)
+      expect(await pending()).toHaveLength(1)
       await finish()
       expect(await pending()).toEqual([])
       await enableWebhook(world.pool, webhook.accountId, webhook.id)
@@ -148,7 +166,7 @@ describe('the end of a webhook with very many pending deliveries', () => {
 describe('a redelivery that is asked for during a try', () => {
   it('is not ended by the failure of that try, and is ended by its success', async () => {
     await endOne()
-    const earlier = await claimed()
+    const earlier = await claimOne()
     await redeliver(world.pool, webhook.id, earlier.deliveryId)
     await recordTry(world.pool, earlier, outcome, { kind: 'given_up' })
     expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
@@ -158,24 +176,10 @@ describe('a redelivery that is asked for during a try', () => {
   })
 })
 
-describe('the run of a webhook', () => {
-  it('is needed by the first failed try, and again only for an earlier one than it looks for', async () => {
-    for (let n = 0; n < 3; n += 1) await endOne()
-    const needs = async (verdict: Verdict) =>
-      (await recordTry(world.pool, await claimed(), outcome, verdict)).needsRun
-    expect(await needs(again)).toBe(true)
-    const waitMs = await planLook(world.pool, webhook.id)
-    expect(waitMs).toBeGreaterThan(55_000)
-    expect(waitMs).toBeLessThanOrEqual(60_000)
-    expect(await needs({ kind: 'retry', waitMs: 120_000 })).toBe(false)
-    expect(await needs({ kind: 'retry', waitMs: 5_000 })).toBe(true)
-  })
-})
-
 describe('a deleted webhook', () => {
   it('is forgotten with its last delivery', async () => {
     const taskId = await endOne()
-    await endWebhook(world.pool, webhook.accountId, webhook.id, 'deleted')
+    await endWebhook(world.pool, webhook.id, 'deleted')
     await forgetWebhooks(world.pool)
     const left = () => world.pool.query('select from webhook where webhook_id = $1', [webhook.id])
     expect((await left()).rowCount).toBe(1)
@@ -188,20 +192,15 @@ describe('a deleted webhook', () => {
 describe('a claim', () => {
   it('is had by one process, until its time is over', async () => {
     await endOne()
-    const first = await claimed()
-    expect(first).toMatchObject({
-      webhookId: webhook.id,
-      tries: 0,
-      claim: 1,
-      url: 'https://receiver.example/',
-    })
-    expect(await claimDelivery(world.pool, webhook.id, 'first')).toBeUndefined()
+    const first = await claimOne()
+    expect(first).toMatchObject({ tries: 0, claim: 1, url: 'https://receiver.example/' })
+    expect(await claim()).toEqual([])
     await world.pool.query(
       'update webhook_delivery set claimed_until = now() where delivery_id = $1',
       [first.deliveryId],
     )
-    const second = await claimed()
-    expect(second).toMatchObject({ deliveryId: first.deliveryId, claim: 2 })
+    const second = await claimOne()
+    expect(second).toMatchObject({ deliveryId: first.deliveryId, claim: 2, tries: 0 })
     // The first process was stopped and comes back: only a success counts.
     await recordTry(world.pool, first, outcome, again)
     expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
@@ -213,37 +212,50 @@ describe('a claim', () => {
 
   it('is one of at most four of its webhook, however many processes ask at once', async () => {
     for (let n = 0; n < 8; n += 1) await endOne()
-    const asked = Array.from({ length: 16 }, () => claimDelivery(world.pool, webhook.id, 'first'))
-    const had = (await Promise.all(asked)).filter((each) => each !== undefined)
+    const had = (await Promise.all(Array.from({ length: 16 }, claim))).flat()
     expect(new Set(had.map(({ deliveryId }) => deliveryId)).size).toBe(4)
+    expect(had).toHaveLength(4)
     for (const each of had) await recordTry(world.pool, each, outcome, again)
-    expect(await claimed()).toMatchObject({ tries: 0 })
+    expect(await claim()).toHaveLength(4)
   })
 
   it('is not had of a webhook that is not active, even while its deliveries are pending', async () => {
     await endOne()
     await change(`status = 'disabled'`)
-    expect(await claimDelivery(world.pool, webhook.id, 'first')).toBeUndefined()
+    expect(await claim()).toEqual([])
     const claims = 'select claim from webhook_delivery where webhook_id = $1'
     expect((await world.pool.query(claims, [webhook.id])).rows).toEqual([{ claim: 0 }])
-    const due = await dueWebhooks(world.pool, 100)
-    expect(due.filter((each) => each.webhookId === webhook.id)).toEqual([])
   })
-})
 
-describe('webhooks with due first tries', () => {
-  it('are found once each, however long the backlog of one is', async () => {
-    for (let n = 0; n < 6; n += 1) await endOne()
-    const other = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
+  it('takes webhooks that do not fail first, and the others only when it may', async () => {
+    await claimDue(world.pool, { places: 1_000, failingToo: true })
+    for (let n = 0; n < 3; n += 1) await endOne()
+    const [failed] = await claim()
+    if (failed === undefined) throw new Error('nothing to claim')
+    await recordTry(world.pool, failed, outcome, { kind: 'retry', waitMs: 0 })
     await world.pool.query(
-      `insert into webhook_delivery (delivery_id, webhook_id, event) values ('whd_x' || $1, $1, 'webhook.test')`,
-      [other],
+      'update webhook_delivery set claimed_until = null where webhook_id = $1',
+      [webhook.id],
     )
-    const due = await dueWebhooks(world.pool, 100)
-    const found = due.filter((each) => [webhook.id, other].includes(each.webhookId))
-    expect(Object.fromEntries(found.map((each) => [each.webhookId, each.due]))).toEqual({
-      [webhook.id]: 4,
-      [other]: 1,
-    })
+    const well = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
+    const insertDue = (id: string, count: number, age: string) =>
+      world.pool.query(
+        `insert into webhook_delivery (delivery_id, webhook_id, event, next_attempt_at)
+         select 'whd_' || gen_random_uuid(), $1, 'webhook.test', now() - $3::interval from generate_series(1, $2)`,
+        [id, count, age],
+      )
+    const claimed = async (places: number, failingToo: boolean) =>
+      (await claimDue(world.pool, { places, failingToo })).map((each) => each.webhookId)
+    await insertDue(well, 1, '0 seconds')
+    expect(await claimed(1, true)).toEqual([well])
+    expect(await claimed(9, false)).toEqual([])
+    expect(await claimed(2, true)).toEqual([webhook.id, webhook.id])
+    expect(await claimed(9, true)).toEqual([webhook.id])
+
+    // Among webhooks that are alike, the one with an old backlog does not take all places.
+    const other = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
+    await insertDue(well, 3, '1 hour')
+    await insertDue(other, 3, '0 seconds')
+    expect((await claimed(2, true)).toSorted()).toEqual([other, well].toSorted())
   })
 })

@@ -8,7 +8,6 @@ import {
   createScripts,
   handleOf,
   startTestWorker,
-  idleWebhooks,
   testBundle,
 } from '../support/temporal/temporalWorld.ts'
 
@@ -62,7 +61,6 @@ describe('a worker', () => {
     const worker = await createWorker({
       settings: world.settings,
       activities: scripts.activities,
-      webhookActivities: idleWebhooks,
       bundle: await testBundle(),
       slots: { A: 1, B: 1 },
       shutdownGraceMs: 5_000,

@@ -1,4 +1,4 @@
-import type { DeliveryPage } from './webhookStore.ts'
+import type { DeliveryPage, WebhookStore } from './webhookStore.ts'
 import type { Delivery } from '../webhooks/delivery.ts'
 
 /** A webhook as `webhook list` shows it. */
@@ -28,10 +28,7 @@ export type WebhookAdmin = {
   readonly listAllWebhooks: (account?: string) => Promise<readonly ListedWebhook[]>
   /** Returns whether there is such a webhook. A deleted one counts as long as it has deliveries. */
   readonly hasWebhook: (webhookId: string) => Promise<boolean>
-  /** Disables a webhook. Returns false when there is no such webhook. */
-  readonly disableWebhook: (webhookId: string) => Promise<boolean>
-  /** Deletes a webhook of any account. Returns false when there is no such webhook. */
-  readonly deleteWebhook: (webhookId: string) => Promise<boolean>
+  readonly endWebhook: WebhookStore['endWebhook']
   readonly listDeliveries: (webhookId: string, page: DeliveryPage) => Promise<readonly Delivery[]>
   /** Makes a delivery due now. A delivery of a deleted webhook is `missing`. */
   readonly redeliverAny: (deliveryId: string) => Promise<RedeliverResult>

@@ -14,13 +14,13 @@ export type WebhookStore = {
   readonly listWebhooks: (accountId: string) => Promise<readonly Webhook[]>
   readonly readWebhook: (accountId: string, webhookId: string) => Promise<Webhook | undefined>
   /**
-   * Disables or deletes a webhook, and ends its pending deliveries as failed. The reconciler ends those beyond 20,000.
-   * Returns false when the account has no such webhook.
+   * Disables or deletes a webhook, and ends what it has pending as failed. With `accountId`, only a webhook of that
+   * account. Returns false when there is no such webhook.
    */
   readonly endWebhook: (
-    accountId: string,
     webhookId: string,
     status: 'disabled' | 'deleted',
+    accountId?: string,
   ) => Promise<boolean>
   readonly enableWebhook: (accountId: string, webhookId: string) => Promise<Webhook | undefined>
   /** Gives a webhook a new secret. For `rotationMs`, the previous secret signs too. */
@@ -60,56 +60,28 @@ export type DeliveryPage = {
 
 /** What workers do with deliveries. */
 export type DeliveryStore = {
-  /** Lists webhooks that have due first tries. */
-  readonly dueWebhooks: (limit: number) => Promise<readonly DueWebhook[]>
   /**
-   * Claims one delivery of an active webhook for one try: the delivery that has been due longest. Reads what the try
-   * needs. `first` chooses among first tries, `again` among later ones. Returns `undefined` when there is no such
-   * delivery, or when `inFlightMax` tries of the webhook are under way.
+   * Claims due deliveries of active webhooks for one try each, those of webhooks that do not fail first, and reads
+   * what the tries need. At most `inFlightMax` tries of a webhook are under way, in all processes together.
    */
-  readonly claimDelivery: (
-    webhookId: string,
-    which: 'first' | 'again',
-  ) => Promise<ClaimedDelivery | undefined>
-  /** Records the outcome of a try. Returns whether the webhook's run must be started or woken for the next try. */
+  readonly claimDue: (room: ClaimRoom) => Promise<readonly ClaimedDelivery[]>
+  /** Records the outcome of a try, and when the next one is due. */
   readonly recordTry: (
     claimed: ClaimedDelivery,
     outcome: TryOutcome,
     verdict: Verdict,
-  ) => Promise<{ readonly needsRun: boolean }>
-  /**
-   * Records when the run of a webhook will look for due deliveries again. With `workMs`, a look begins now, and the
-   * next one is planned for `workMs` from now. Without `workMs`, it is planned for the time when the next repetition
-   * is due. Returns the milliseconds until that time, or `undefined` when no delivery waits for a repetition, so that
-   * the run can end.
-   */
-  readonly planLook: (webhookId: string, workMs?: number) => Promise<number | undefined>
-  /** Lists webhooks with deliveries to repeat that have no run, or whose run is late or looks too late. */
-  readonly webhooksWithoutRun: (limit: number) => Promise<readonly WebhookRun[]>
-  /** Lists webhooks that are not active and still have pending deliveries. */
-  readonly endedWithPending: (limit: number) => Promise<readonly string[]>
-  /** Ends some pending deliveries of a webhook as failed, unless it is active. Returns false when there was none. */
-  readonly endSomePending: (webhookId: string) => Promise<boolean>
+  ) => Promise<void>
+  /** Ends some pending deliveries of webhooks that are not active as failed. Returns how many. */
+  readonly endPending: () => Promise<number>
   /** Deletes deleted webhooks that have no delivery left. Returns how many. */
   readonly forgetWebhooks: () => Promise<number>
 }
 
+/** How many deliveries to claim at most, and whether also those of webhooks whose last try failed. */
+export type ClaimRoom = { readonly places: number; readonly failingToo: boolean }
+
 /** What came of a try. `durationMs` is how long it took. */
 export type TryOutcome = Omit<DeliveryAttempt, 'atMs'> & { readonly durationMs: number }
-
-export type DueWebhook = {
-  readonly webhookId: string
-  readonly accountId: string
-  /** Whether its last try failed. */
-  readonly failing: boolean
-  /** How many of its deliveries are due, counted up to `inFlightMax`. */
-  readonly due: number
-}
-
-export type WebhookRun = { readonly webhookId: string; readonly accountId: string }
-
-/** Starts the run of a webhook, or wakes it. Returns whether Temporal answered. If not, the reconciler repeats it. */
-export type WakeRun = (run: WebhookRun) => Promise<boolean>
 
 /** An event on its way to a receiver. It is signed once with each secret. */
 export type Post = {

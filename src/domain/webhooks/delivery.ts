@@ -56,13 +56,8 @@ export type ClaimedDelivery = {
 /** Limit for one try, from the look-up of the name to the headers of the answer. */
 export const tryTimeoutMs = 15_000
 
-/**
- * For how long one look of a webhook's run starts tries. After that, the other webhooks that wait for a slot of the
- * worker have their turn.
- */
-export const lookMsMax = 20_000
-/** By this time the look is over, or its worker is lost. */
-export const lookTimeoutMs: number = lookMsMax + 2 * tryTimeoutMs
+/** After this time a claimed delivery is due again: its worker is lost. The rest of the time is for the record. */
+export const claimMs: number = tryTimeoutMs + 5_000
 
 /** Limit for the tries of one webhook that are under way at the same time, in all processes together. */
 export const inFlightMax = 4

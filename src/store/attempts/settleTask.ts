@@ -1,7 +1,6 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { AttemptOutcome, AttemptStore, SettleInput } from '../../domain/ports/attemptStore.ts'
-import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import {
@@ -20,7 +19,7 @@ import { downloadGraceSql, unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
 import type { AnnounceEnd } from '../tasks/announceEnd.ts'
 import { endedColumns, endHoldSql } from '../tasks/endHold.ts'
 import { isLiveSql, lockTask } from '../tasks/lockTask.ts'
-import { deliveriesSql, dueOfDoneSql } from '../webhooks/deliveriesOfEnd.ts'
+import { deliveriesSql } from '../webhooks/deliveriesOfEnd.ts'
 
 type SettleTaskDeps = Lifetimes & {
   readonly pool: Pool
@@ -65,7 +64,7 @@ export function createSettleTask(deps: SettleTaskDeps): AttemptStore['settleTask
     const answer = { input, native: JSON.stringify(input.meta.native) }
     const settled = (await publishJoined(answer)) ?? (await settleLocked(deps, answer))
     if (settled === undefined) return false
-    deps.announceEnd(input.meta.taskId, settled.due)
+    deps.announceEnd(input.meta.taskId)
     const { closed, family, model } = settled
     if (closed !== null && (closed.hasCooldown || closed.hasFaults)) {
       const task = { taskId: input.meta.taskId, family, model }
@@ -126,7 +125,6 @@ type Published = {
   readonly model: ModelId
   /** The attempt that was closed. `null` if its outcome had been recorded before. */
   readonly closed: ClosedAttempt | null
-  readonly due: readonly DueWebhook[]
 }
 
 function publishQuery(
@@ -218,7 +216,7 @@ const publishSql = `
   ),
   ${deliveriesSql('task.succeeded')},
   ${endHoldSql('settle')}
-  select answer_id as "answerId", family, model, ${dueOfDoneSql} as due,
+  select answer_id as "answerId", family, model,
     (select to_json(closed) from closed where closed.task_id = done.task_id) as closed
   from done`
 

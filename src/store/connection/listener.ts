@@ -9,7 +9,7 @@ type ListenerOptions = {
   /**
    * The channel to listen on. It becomes part of the SQL text, so it must never come from outside this code.
    */
-  readonly channel: 'task_end' | 'webhook_due'
+  readonly channel: 'task_end'
   /** Called with each message of a `Notifier`. */
   readonly onMessage: (text: string) => void
   /** Called each time a connection starts to listen. Messages that were sent before may have been missed. */

@@ -109,8 +109,12 @@ export async function runStatement<Row extends QueryResultRow>(
  */
 const retryableStates = new Set(['40001', '40P01'])
 
+/** The end of a task met a webhook whose row was deleted after the statement began. The next one does not see it. */
+const deletedWebhook = 'webhook_delivery_webhook_id_fkey'
+
 function isRetryable(error: unknown): boolean {
-  return error instanceof DatabaseError && retryableStates.has(error.code ?? '')
+  if (!(error instanceof DatabaseError)) return false
+  return retryableStates.has(error.code ?? '') || error.constraint === deletedWebhook
 }
 
 /**

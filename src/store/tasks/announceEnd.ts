@@ -1,20 +1,15 @@
-import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import type { Notifier } from '../connection/notifier.ts'
-import { webhookDueChannel } from '../webhooks/tries.ts'
 
 /** The name for NOTIFY under which a process reports the ids of the tasks that it has ended. */
 export const taskEndChannel = 'task_end'
 
 /**
- * Called with every task that was just ended, after the commit, so that waiting processes notice it at once.
- * `due` are the webhooks that receive the end. Never throws and never waits.
+ * Called with every task that was just ended, after the commit, so that waiting processes notice it at once. Never
+ * throws and never waits.
  */
-export type AnnounceEnd = (taskId: string, due: readonly DueWebhook[]) => void
+export type AnnounceEnd = (taskId: string) => void
 
 /** Creates the function that announces ends by notifications of PostgreSQL. */
 export function createAnnounceEnd({ send }: Pick<Notifier, 'send'>): AnnounceEnd {
-  return (taskId, due) => {
-    send(taskEndChannel, taskId)
-    for (const { webhookId } of due) send(webhookDueChannel, webhookId)
-  }
+  return (taskId) => send(taskEndChannel, taskId)
 }

@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
 import type { CancelReason, CancelResult } from '../../domain/ports/attemptStore.ts'
-import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { EndTaskDeps } from './failTask.ts'
@@ -18,7 +17,6 @@ export async function cancelTask(
   taskId: string,
   reason: CancelReason,
 ): Promise<CancelResult> {
-  let due: readonly DueWebhook[] = []
   const result = await withTransaction<CancelResult | 'now_cancelled'>(
     deps.pool,
     async (client) => {
@@ -31,7 +29,7 @@ export async function cancelTask(
       const clientLeft = reason === 'client_left'
       const lifetimes = clientLeft ? { ...deps, inputRetentionSeconds: 0 } : deps
       const cause = clientLeft ? 'client_left' : 'cancelled'
-      due = await endAsFailed(client, lifetimes, task, {
+      await endAsFailed(client, lifetimes, task, {
         code: 'cancelled',
         cause,
         workPossible: false,
@@ -40,7 +38,7 @@ export async function cancelTask(
     },
   )
   if (result !== 'now_cancelled') return result
-  deps.announceEnd(taskId, due)
+  deps.announceEnd(taskId)
   return 'cancelled'
 }
 

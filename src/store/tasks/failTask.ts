@@ -2,13 +2,12 @@ import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
 import type { AttemptStore, FailResult } from '../../domain/ports/attemptStore.ts'
-import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
 import { apartWhenRefused, joinWrites, rowsInTurn } from '../connection/joinWrites.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
-import { deliveriesSql, dueOfDoneSql } from '../webhooks/deliveriesOfEnd.ts'
+import { deliveriesSql } from '../webhooks/deliveriesOfEnd.ts'
 import { endedColumns, endHoldSql } from './endHold.ts'
 import { freeKeySql, isKeyFreed } from './idempotencyKey.ts'
 import type { Lifetimes } from './lifetimes.ts'
@@ -55,7 +54,7 @@ export function createFailTask(deps: EndTaskDeps): AttemptStore['failTask'] {
     const failing = { taskId, failure, accountId }
     const ended = failure.workPossible ? undefined : await endJoined(failing)
     if (ended === undefined) return failLocked(deps, taskId, failure)
-    deps.announceEnd(taskId, ended.due)
+    deps.announceEnd(taskId)
     return 'failed'
   }
 }
@@ -66,7 +65,6 @@ async function failLocked(
   taskId: string,
   failure: TaskFailure,
 ): Promise<FailResult> {
-  let due: readonly DueWebhook[] = []
   const result = await withTransaction<FailResult>(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, taskId)
     if (task === undefined) return 'over'
@@ -74,29 +72,27 @@ async function failLocked(
     const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
     if (open !== undefined && isUnderWay(task, open)) return 'call_under_way'
     const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
-    due = await endAsFailed(client, deps, task, { ...failure, workPossible })
+    await endAsFailed(client, deps, task, { ...failure, workPossible })
     return 'failed'
   })
-  if (result === 'failed') deps.announceEnd(taskId, due)
+  if (result === 'failed') deps.announceEnd(taskId)
   return result
 }
 
 /**
  * Ends a locked live task as failed and releases its hold. The task's input images are kept for a time,
- * because an operator may retry the task. The task's idempotency key may become free: see `isKeyFreed`. Returns
- * the webhooks that receive the end.
+ * because an operator may retry the task. The task's idempotency key may become free: see `isKeyFreed`.
  */
 export async function endAsFailed(
   client: PoolClient,
   lifetimes: Lifetimes,
   { taskId }: TaskState,
   failure: TaskFailure,
-): Promise<readonly DueWebhook[]> {
-  const { rows } = await client.query<Ended>(endQuery(lifetimes, [{ taskId, failure }], 'always'))
-  return rows[0]?.due ?? []
+): Promise<void> {
+  await client.query(endQuery(lifetimes, [{ taskId, failure }], 'always'))
 }
 
-type Ended = { readonly taskId: string; readonly due: readonly DueWebhook[] }
+type Ended = { readonly taskId: string }
 
 function endQuery(
   { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }: Lifetimes,
@@ -172,4 +168,4 @@ const endSql = `
   ),
   ${deliveriesSql('task.failed')},
   ${endHoldSql('release')}
-  select task_id as "taskId", ${dueOfDoneSql} as due from done`
+  select task_id as "taskId" from done`

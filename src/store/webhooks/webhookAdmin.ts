@@ -1,9 +1,7 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { ListedWebhook, RedeliverResult } from '../../domain/ports/webhookAdmin.ts'
-import { withTransaction } from '../connection/transaction.ts'
 import { redeliver } from './deliveries.ts'
-import { endPending, endWebhook } from './webhooks.ts'
 
 type ListedRow = Omit<ListedWebhook, 'failingSinceMs' | 'oldestPendingMs'> & {
   readonly failingSinceMs: number | null
@@ -19,9 +17,9 @@ export async function listAllWebhooks(
     `select w.webhook_id as "webhookId", a.name as account, w.url, w.status, p.pending,
        w.key_id as "keyId",
        (extract(epoch from w.created_at) * 1000)::float8 as "createdAtMs",
-       (extract(epoch from h.failing_since) * 1000)::float8 as "failingSinceMs",
+       (extract(epoch from w.failing_since) * 1000)::float8 as "failingSinceMs",
        (extract(epoch from p.oldest) * 1000)::float8 as "oldestPendingMs"
-     from webhook w join account a using (account_id) join webhook_health h using (webhook_id)
+     from webhook w join account a using (account_id)
      cross join lateral (
        select count(*)::int as pending, min(d.created_at) as oldest from webhook_delivery d
        where d.webhook_id = w.webhook_id and d.status = 'pending') p
@@ -39,37 +37,6 @@ export async function listAllWebhooks(
 export async function hasWebhook(pool: Pool, webhookId: string): Promise<boolean> {
   const { rowCount } = await pool.query('select from webhook where webhook_id = $1', [webhookId])
   return rowCount === 1
-}
-
-/**
- * Disables a webhook and ends its pending deliveries as failed. `before` runs in the transaction that disables it.
- * Returns false when there is no such webhook.
- */
-export async function disableWebhook(
-  pool: Pool,
-  webhookId: string,
-  before: (client: PoolClient) => Promise<unknown> = async () => undefined,
-): Promise<boolean> {
-  const exists = await withTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(
-      `update webhook set status = 'disabled' where webhook_id = $1 and status <> 'deleted'`,
-      [webhookId],
-    )
-    await before(client)
-    return rowCount === 1
-  })
-  if (exists) await endPending(pool, webhookId)
-  return exists
-}
-
-/** Deletes a webhook of any account, as its account does. Returns false when there is no such webhook. */
-export async function deleteWebhook(pool: Pool, webhookId: string): Promise<boolean> {
-  const { rows } = await pool.query<{ accountId: string }>(
-    'select account_id as "accountId" from webhook where webhook_id = $1',
-    [webhookId],
-  )
-  const [owner] = rows
-  return owner !== undefined && endWebhook(pool, owner.accountId, webhookId, 'deleted')
 }
 
 /** Makes a delivery due now, as the API's route does. A delivery of a deleted webhook counts as missing. */

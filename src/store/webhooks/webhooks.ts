@@ -3,7 +3,6 @@ import type { NewWebhook } from '../../domain/ports/webhookStore.ts'
 import type { Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { rotationMs, webhooksMax } from '../../domain/webhooks/webhook.ts'
 import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
-import { firstTrySql, laterTrySql } from './deliveries.ts'
 
 /** Inserts a webhook. Returns `undefined` when the account has `webhooksMax` webhooks already. */
 export async function insertWebhook(pool: Pool, webhook: NewWebhook): Promise<Webhook | undefined> {
@@ -16,7 +15,6 @@ export async function insertWebhook(pool: Pool, webhook: NewWebhook): Promise<We
        values ($1, $2, $3, $4, $5, $6) returning ${webhookColumns}`,
       [webhookId, accountId, url, events, secret.keyId, secret.version],
     )
-    await client.query('insert into webhook_health (webhook_id) values ($1)', [webhookId])
     const counted = await client.query<{ count: number }>(
       `select count(*)::int as count from webhook where account_id = $1 and status <> 'deleted'`,
       [accountId],
@@ -50,8 +48,8 @@ export async function readWebhook(
 }
 
 /**
- * Enables a webhook. Deliveries that were pending when it was disabled stay failed, or are failed now if they
- * have not all been ended yet. Returns `undefined` when the account has no such webhook.
+ * Enables a webhook. First ends what is still pending of the time before, so that enabling revives nothing. Returns
+ * `undefined` when the account has no such webhook.
  */
 export async function enableWebhook(
   pool: Pool,
@@ -59,7 +57,7 @@ export async function enableWebhook(
   webhookId: string,
 ): Promise<Webhook | undefined> {
   if ((await readWebhook(pool, accountId, webhookId)) === undefined) return undefined
-  while (await endSomePending(pool, webhookId));
+  while ((await endPending(pool, webhookId)) > 0);
   const { rows } = await pool.query<WebhookRow>(
     `update webhook set status = 'active' where ${ownSql} returning ${webhookColumns}`,
     [accountId, webhookId],
@@ -87,18 +85,19 @@ export async function rotateSecret(
 }
 
 /**
- * Disables or deletes a webhook of the account, and ends its pending deliveries as failed. Returns false when the
- * account has no such webhook.
+ * Disables or deletes a webhook, and ends what it has pending. With `accountId`, only a webhook of that account.
+ * Returns false when there is no such webhook.
  */
 export async function endWebhook(
   pool: Pool,
-  accountId: string,
   webhookId: string,
   status: 'disabled' | 'deleted',
+  accountId?: string,
 ): Promise<boolean> {
   const { rowCount } = await pool.query(
-    `update webhook set status = $3, url = case when $3 = 'deleted' then '' else url end where ${ownSql}`,
-    [accountId, webhookId, status],
+    `update webhook set status = $2, url = case when $2 = 'deleted' then '' else url end
+     where webhook_id = $1 and status <> 'deleted' and ($3::text is null or account_id = $3)`,
+    [webhookId, status, accountId ?? null],
   )
   if (rowCount !== 1) return false
   await endPending(pool, webhookId)
@@ -106,65 +105,34 @@ export async function endWebhook(
 }
 
 /** How many deliveries one statement ends. So it ends in time, and keeps locks only briefly. */
-const endBatch = 5_000
-
-/** How many statements the process that disables a webhook sends. The reconciler sends the others. */
-const batchesAtOnce = 4
+const endBatch = 20_000
 
 /**
- * Ends pending deliveries of a webhook as failed, unless the webhook is active. Call this after the transaction that
- * disabled or deleted the webhook: a receiver that was unreachable for days can have a million of them, and the ends of
- * the account's tasks need the lock of the webhook. From that commit on, no worker claims a delivery, and no end of a
- * task writes one. Ends 20,000 deliveries at most, and leaves the others to the reconciler.
+ * Ends up to `endBatch` pending deliveries of webhooks that are not active as failed: of this webhook, or of all.
+ * Returns how many. Call it after the commit that disabled or deleted the webhook. From that commit on no worker claims
+ * a delivery. A receiver that was unreachable for days can have a million of them. The reconciler ends those that are
+ * left, and those of tasks that ended at the same moment.
  */
-export async function endPending(pool: Pool, webhookId: string): Promise<void> {
-  for (let batches = 0; batches < batchesAtOnce; batches += 1) {
-    if (!(await endSomePending(pool, webhookId))) return
-  }
-}
-
-/**
- * Ends up to `endBatch` pending deliveries of a webhook, unless it is active. Returns false when there was none. Two
- * processes can end the same ones, so a statement that ended none says nothing.
- */
-export async function endSomePending(pool: Pool, webhookId: string): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    `select from webhook where webhook_id = $1 and ${endedWithPendingSql}`,
-    [webhookId],
-  )
-  if (rowCount === 0) return false
-  await runStatement(pool, {
+export async function endPending(pool: Pool, webhookId?: string): Promise<number> {
+  const ended = await runStatement<{ count: number }>(pool, {
     name: 'end-pending',
     text: endPendingSql,
-    values: [webhookId, endBatch],
+    values: [webhookId ?? null, endBatch],
   })
-  return true
+  return ended[0]?.count ?? 0
 }
-
-/** Lists webhooks that are not active and have pending deliveries. */
-export async function endedWithPending(pool: Pool, limit: number): Promise<readonly string[]> {
-  const { rows } = await pool.query<{ webhookId: string }>(
-    `select webhook_id as "webhookId" from webhook where ${endedWithPendingSql} limit $1`,
-    [limit],
-  )
-  return rows.map(({ webhookId }) => webhookId)
-}
-
-const deliverySql = 'from webhook_delivery d where d.webhook_id = webhook.webhook_id'
-
-// First tries and later ones are searched one after the other, because each has an index of its own.
-const endedWithPendingSql = `webhook.status <> 'active' and (
-  exists (select ${deliverySql} and ${firstTrySql}) or exists (select ${deliverySql} and ${laterTrySql}))`
 
 // With an array, PostgreSQL looks each delivery up by its id, whatever it thinks of the size of the table.
 const endPendingSql = `
-  update webhook_delivery set status = 'failed', next_attempt_at = null, claimed_until = null
-  where status = 'pending' and delivery_id = any (array(
-    select delivery_id from webhook cross join lateral (
-      (select d.delivery_id ${deliverySql} and ${firstTrySql} limit $2)
-      union all
-      (select d.delivery_id ${deliverySql} and ${laterTrySql} limit $2)) each
-    where webhook_id = $1 and webhook.status <> 'active' limit $2))`
+  with ended as (
+    update webhook_delivery set status = 'failed', next_attempt_at = null, claimed_until = null
+    where status = 'pending' and delivery_id = any (array(
+      select each.delivery_id from webhook w cross join lateral (
+        select delivery_id from webhook_delivery
+        where webhook_id = w.webhook_id and status = 'pending' limit $2) each
+      where w.status <> 'active' and ($1::text is null or w.webhook_id = $1) limit $2))
+    returning 1)
+  select count(*)::int as count from ended`
 
 /** Deletes deleted webhooks that have no delivery left. Returns how many. */
 export async function forgetWebhooks(pool: Pool): Promise<number> {

@@ -113,7 +113,6 @@ type ReconcileStepName =
   | 'purge'
   | 'count'
   | 'webhook'
-  | 'end_deliveries'
 
 /** One kind of repair. */
 export type ReconcileStep = {
@@ -143,7 +142,6 @@ export type Finding = {
     | 'swept'
     | 'forgotten'
     | 'purged'
-    | 'webhook_run_started'
   readonly count: number
   readonly taskId?: string
 }

@@ -31,13 +31,8 @@ export type SeenTry = {
   readonly durationMs: number
 }
 
-/**
- * Makes one try. Returns whether the try failed, and whether the webhook's workflow run must be started or woken for
- * the next try.
- */
-export type TryDelivery = (
-  claimed: ClaimedDelivery,
-) => Promise<{ readonly failed: boolean; readonly needsRun: boolean }>
+/** Makes one try. Throws when its outcome could not be recorded. */
+export type TryDelivery = (claimed: ClaimedDelivery) => Promise<void>
 
 /** Creates the function that makes one try of a claimed delivery and records what came of it. */
 export function createTryDelivery(deps: TryDeliveryDeps): TryDelivery {
@@ -50,9 +45,8 @@ export function createTryDelivery(deps: TryDeliveryDeps): TryDelivery {
     const durationMs = Math.round(deps.nowMs() - startedAtMs)
     const verdict = verdictOf(outcome, tries, deps.random())
     const { retryAfterMs: _unrecorded, ...kept } = outcome
-    const { needsRun } = await deps.store.recordTry(claimed, { ...kept, durationMs }, verdict)
+    await deps.store.recordTry(claimed, { ...kept, durationMs }, verdict)
     const taskId = claimed.task?.taskId
     deps.onTry({ webhookId, taskId, verdict: verdict.kind, ...kept, durationMs })
-    return { failed: verdict.kind !== 'delivered', needsRun }
   }
 }

@@ -49,8 +49,6 @@ type WebhookServiceDeps = {
   /** The keys of WEBHOOK_KEYS. New secrets are computed from the first key. */
   readonly keys: readonly [WebhookKey, ...WebhookKey[]]
   readonly randomBytes: RandomBytes
-  /** Called when a request has made a delivery due: a test or a redelivery. */
-  readonly announceDue: (webhook: Webhook) => void
 }
 
 /** Creates the functions that the webhook routes share. */
@@ -83,7 +81,7 @@ export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
     list: ({ accountId }) => store.listWebhooks(accountId),
     read,
     remove: async ({ accountId }, webhookId) => {
-      const removed = await store.endWebhook(accountId, webhookId, 'deleted')
+      const removed = await store.endWebhook(webhookId, 'deleted', accountId)
       return removed ? succeed(null) : fail({ tag: 'webhook_not_found' })
     },
     rotate: async ({ accountId }, webhookId) => {
@@ -98,7 +96,6 @@ export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
       const delivery = await store.insertTestDelivery(webhookId)
       if (delivery === undefined) return fail({ tag: 'webhook_disabled' })
       if (delivery === 'too_many') return fail({ tag: 'too_many_tests' })
-      deps.announceDue(webhook.value)
       return succeed(delivery)
     },
     deliveries: async (caller, webhookId, page) => {
@@ -114,10 +111,7 @@ export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
       const delivery = await store.redeliver(webhookId, deliveryId)
-      if (delivery !== undefined) {
-        deps.announceDue(webhook.value)
-        return succeed(delivery)
-      }
+      if (delivery !== undefined) return succeed(delivery)
       const exists = (await store.readDelivery(webhookId, deliveryId)) !== undefined
       return fail({ tag: exists ? 'webhook_disabled' : 'delivery_not_found' })
     },

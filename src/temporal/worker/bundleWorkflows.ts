@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 // that the memory of the bundler (some 150 MiB) is free again when the script is made.
 
 const { code } = await bundleWorkflowCode({
-  workflowsPath: fileURLToPath(new URL('../../../workflows/allWorkflows.ts', import.meta.url)),
+  workflowsPath: fileURLToPath(new URL('../../../workflows/imageTask.ts', import.meta.url)),
   logger: new DefaultLogger('WARN'),
 })
 process.stdout.write(code)

@@ -1,9 +1,5 @@
 import { NativeConnection, Worker } from '@temporalio/worker'
-import {
-  produceTaskQueue,
-  webhookTaskQueue,
-  workflowTaskQueue,
-} from '../../../workflows/contract.ts'
+import { produceTaskQueue, workflowTaskQueue } from '../../../workflows/contract.ts'
 import type { Family } from '../../domain/models/models.ts'
 import { families } from '../../domain/models/models.ts'
 import type { TemporalSettings } from '../connect.ts'
@@ -16,8 +12,6 @@ type WorkerOptions = {
   readonly settings: TemporalSettings
   /** The activities, as `createActivities(deps)` returns them. */
   readonly activities: Readonly<Record<ActivityName, (input: never) => Promise<unknown>>>
-  /** The activities of the runs of webhooks. */
-  readonly webhookActivities: Readonly<Record<'retryDue', (input: never) => Promise<unknown>>>
   readonly bundle: WorkflowBundle
   /**
    * For each family, how many activities with upstream calls may run at the same time: the sum of `concurrencyMax`
@@ -49,8 +43,6 @@ export type RunningWorker = {
 const cachedWorkflowsMax = 1_000
 const workflowSlots = 40
 const recordSlots = 20
-/** Limit for the webhooks whose deliveries are repeated at the same time. Each has up to four tries under way. */
-const webhookSlots = 16
 /**
  * How many requests for work wait at the Temporal server at the same time, per queue. When a request is
  * waiting, the server hands over new work at once. Otherwise the server first stores the work and reads it
@@ -71,8 +63,8 @@ const forceMs = 15_000
 const stickyTimeout = '5 s'
 
 /**
- * Connects to Temporal. Polls one queue for workflows, one queue per family for upstream calls, and one queue for
- * repeated deliveries. Rejects when Temporal cannot be reached.
+ * Connects to Temporal. Polls one queue for workflows and one queue per family for upstream calls. Rejects when
+ * Temporal cannot be reached.
  */
 export async function createWorker(options: WorkerOptions): Promise<RunningWorker> {
   const connection = await NativeConnection.connect(connectionOptions(options.settings))
@@ -80,7 +72,6 @@ export async function createWorker(options: WorkerOptions): Promise<RunningWorke
     const workers = await Promise.all([
       createWorkflowWorker(connection, options),
       ...families.map((family) => createProduceWorker(connection, options, family)),
-      createWebhookWorker(connection, options),
     ])
     return runAll(connection, workers)
   } catch (error) {
@@ -122,19 +113,6 @@ async function createProduceWorker(
     activities: { produceImage },
     maxConcurrentActivityTaskExecutions: slots,
     activityTaskPollerBehavior: { type: 'simple-maximum', maximum: Math.min(pollers, slots) },
-  })
-}
-
-async function createWebhookWorker(
-  connection: NativeConnection,
-  options: WorkerOptions,
-): Promise<Worker> {
-  return Worker.create({
-    ...sharedOptions(connection, options),
-    taskQueue: webhookTaskQueue,
-    activities: options.webhookActivities,
-    maxConcurrentActivityTaskExecutions: webhookSlots,
-    activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 4 },
   })
 }
 

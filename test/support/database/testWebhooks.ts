@@ -4,7 +4,7 @@ import { beforeEach } from 'vitest'
 import type { ClaimedDelivery, Delivery } from '../../../src/domain/webhooks/delivery.ts'
 import { newWebhookId } from '../../../src/domain/webhooks/webhook.ts'
 import { listDeliveries } from '../../../src/store/webhooks/deliveries.ts'
-import { claimDelivery } from '../../../src/store/webhooks/tries.ts'
+import { claimDue } from '../../../src/store/webhooks/claimDue.ts'
 import { insertWebhook } from '../../../src/store/webhooks/webhooks.ts'
 import type { AttemptWorld } from './attemptWorld.ts'
 import { insertTask } from './insertTask.ts'
@@ -27,14 +27,22 @@ export async function insertTestWebhook(
   return webhookId
 }
 
+/** Claims everything that is due, and returns what the webhook has of it. */
+export async function claimOf(pool: Pool, webhookId: string): Promise<readonly ClaimedDelivery[]> {
+  const claimed = await claimDue(pool, { places: 1_000, failingToo: true })
+  return claimed.filter((delivery) => delivery.webhookId === webhookId)
+}
+
 /** The only webhook of a new account for each test. */
 type TestWebhook = {
   readonly id: string
   readonly accountId: string
   /** Ends a new task of the account as failed, and returns its id. */
   readonly endOne: () => Promise<string>
-  /** Claims a delivery. Throws when there is none to claim. */
-  readonly claimed: (which?: 'first' | 'again') => Promise<ClaimedDelivery>
+  /** Claims all of its deliveries that can be claimed, up to four. */
+  readonly claim: () => Promise<readonly ClaimedDelivery[]>
+  /** Claims its only delivery. Throws when there is none or more than one to claim. */
+  readonly claimOne: () => Promise<ClaimedDelivery>
   /** The deliveries of the webhook. */
   readonly all: () => Promise<readonly Delivery[]>
 }
@@ -46,6 +54,7 @@ export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>): 
     accountId = (await insertTask(world.pool)).accountId
     id = await insertTestWebhook(world.pool, accountId)
   })
+  const claim = () => claimOf(world.pool, id)
   return {
     get id() {
       return id
@@ -59,9 +68,10 @@ export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>): 
       await world.attempts.failTask(taskId, failure)
       return taskId
     },
-    claimed: async (which = 'first') => {
-      const delivery = await claimDelivery(world.pool, id, which)
-      if (delivery === undefined) throw new Error('nothing to claim')
+    claim,
+    claimOne: async () => {
+      const [delivery, ...others] = await claim()
+      if (delivery === undefined || others.length > 0) throw new Error('not one to claim')
       return delivery
     },
     all: () => listDeliveries(world.pool, id, { limit: 30_000 }),

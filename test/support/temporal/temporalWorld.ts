@@ -87,9 +87,6 @@ export function testBundle(): Promise<WorkflowBundle> {
   return prepared
 }
 
-/** Activities of runs of webhooks that find nothing to repeat. */
-export const idleWebhooks = { retryDue: async () => ({}) }
-
 /** Starts a worker with 5 slots per family. */
 export async function startTestWorker(
   settings: TemporalSettings,
@@ -98,7 +95,6 @@ export async function startTestWorker(
   return createWorker({
     settings,
     activities,
-    webhookActivities: idleWebhooks,
     bundle: await testBundle(),
     slots: { A: 5, B: 5 },
     shutdownGraceMs: 5_000,

@@ -138,7 +138,7 @@ async function deleteWebhook(
 
 /**
  * Waits until every end is delivered. Makes deliveries that wait for their next try due now, and shortens the
- * claims of workers, some of which are lost. Nobody wakes the runs for it, so the reconciler must find them.
+ * claims of workers, some of which are lost.
  */
 async function drain(
   { service, drainMs }: WebhookChaosOptions,
@@ -149,13 +149,9 @@ async function drain(
   const endsAtMs = performance.now() + drainMs
   for (;;) {
     const skipped = pool.query(
-      `with skipped as (
-         update webhook_delivery set next_attempt_at = least(next_attempt_at, now()),
-           claimed_until = least(claimed_until, now() + interval '3 seconds')
-         where status = 'pending' and webhook_id = any($1) returning webhook_id)
-       update webhook_health set run_looks_at = now() - interval '31 seconds'
-       where run_looks_at > now() + interval '2 minutes'
-         and webhook_id in (select webhook_id from skipped)`,
+      `update webhook_delivery set next_attempt_at = least(next_attempt_at, now()),
+         claimed_until = least(claimed_until, now() + interval '3 seconds')
+       where status = 'pending' and webhook_id = any($1)`,
       [ids],
     )
     await skipped.catch(() => {})

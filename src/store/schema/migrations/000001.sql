@@ -392,8 +392,7 @@ create unlogged table place_queue (
 
 -- WEBHOOKS
 
--- An address of an account that receives the ends of its tasks. The statement that ends a task reads this
--- table, so what changes with every delivery is in `webhook_health`.
+-- An address of an account that receives the ends of its tasks.
 create table webhook (
   webhook_id text primary key check (webhook_id ~ '^wh_[0-9A-Za-z]{24}$'),
   account_id text not null references account,
@@ -409,20 +408,14 @@ create table webhook (
   -- The key of the secret before the last rotation, and until when that secret signs too.
   previous_key_id text,
   previous_until timestamptz,
+  -- Since when the tries of the webhook fail. Null: the last try was delivered, or there was none yet.
+  failing_since timestamptz,
   created_at timestamptz not null default clock_timestamp()
 );
 create index webhook_account on webhook (account_id, created_at);
 
--- How the receiver of a webhook does.
-create table webhook_health (
-  webhook_id text primary key references webhook on delete cascade,
-  -- Since when the tries of the webhook fail. Null: the last try was delivered.
-  failing_since timestamptz,
-  -- The time at which the run of the webhook looks for due deliveries again. Null: there is no run.
-  run_looks_at timestamptz
-) with (fillfactor = 50);
-
--- One event for one webhook. The row is written by the statement that ends the task, and deleted with the task.
+-- One event for one webhook. The row is written by the statement that ends the task, and deleted with the task. The
+-- pending rows are the queue of the workers.
 create table webhook_delivery (
   delivery_id text primary key,
   webhook_id text not null references webhook,
@@ -445,10 +438,7 @@ create table webhook_delivery (
 ) with (fillfactor = 70);
 create index webhook_delivery_list on webhook_delivery (webhook_id, created_at, delivery_id);
 create index webhook_delivery_task on webhook_delivery (task_id) where task_id is not null;
-create index webhook_delivery_first on webhook_delivery (webhook_id, next_attempt_at)
-  where status = 'pending' and tries = 0;
-create index webhook_delivery_again on webhook_delivery (webhook_id, next_attempt_at)
-  where status = 'pending' and tries > 0;
+create index webhook_delivery_due on webhook_delivery (webhook_id, next_attempt_at) where status = 'pending';
 create index webhook_delivery_test on webhook_delivery (webhook_id, created_at) where task_id is null;
 -- For metrics.
 create index webhook_delivery_pending on webhook_delivery (created_at) where status = 'pending';
@@ -592,45 +582,4 @@ begin
     next_check_at = least(t.hard_end_at, begun.lease_until)
   from begun where t.task_id = any(able) and t.task_id = begun.task_id
   returning begun.answer_id, t.account_id, t.family, t.model, begun.hard_end_ms::float8, t.request;
-end $$;
-
--- Claims the oldest due delivery of an active webhook for one try (src/store/webhooks/tries.ts), unless
--- `in_flight_max` tries of the webhook are under way. `first` chooses between first tries and later ones. The
--- lock makes two claims of one webhook take turns, so that the second one counts the first.
-create function claim_delivery(
-  the_webhook text,
-  first boolean,
-  in_flight_max integer,
-  lease_ms float8,
-  out claimed_id text,
-  out claim_number integer
-)
-language plpgsql as $$
-begin
-  perform from webhook_health where webhook_id = the_webhook for update;
-  if not found
-    or not exists (select from webhook where webhook_id = the_webhook and status = 'active')
-    or in_flight_max <= (
-      select count(*) from webhook_delivery
-      where webhook_id = the_webhook and claimed_until > clock_timestamp()
-    )
-  then return; end if;
-  if first then
-    select delivery_id into claimed_id from webhook_delivery
-    where webhook_id = the_webhook and status = 'pending' and tries = 0
-      and next_attempt_at <= clock_timestamp()
-      and (claimed_until is null or claimed_until <= clock_timestamp())
-    order by next_attempt_at limit 1 for update skip locked;
-  else
-    select delivery_id into claimed_id from webhook_delivery
-    where webhook_id = the_webhook and status = 'pending' and tries > 0
-      and next_attempt_at <= clock_timestamp()
-      and (claimed_until is null or claimed_until <= clock_timestamp())
-    order by next_attempt_at limit 1 for update skip locked;
-  end if;
-  if claimed_id is null then return; end if;
-  update webhook_delivery
-  set claim = claim + 1, claimed_until = clock_timestamp() + lease_ms * interval '1 millisecond'
-  where delivery_id = claimed_id
-  returning claim into claim_number;
 end $$;

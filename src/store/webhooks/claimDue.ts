@@ -1,0 +1,121 @@
+import type { Pool } from 'pg'
+import { defined } from '../../domain/defined.ts'
+import type { ClaimRoom } from '../../domain/ports/webhookStore.ts'
+import type { ClaimedDelivery } from '../../domain/webhooks/delivery.ts'
+import { claimMs, inFlightMax } from '../../domain/webhooks/delivery.ts'
+import type { SecretVersion } from '../../domain/webhooks/webhook.ts'
+import { withTransaction } from '../connection/transaction.ts'
+import type { TaskViewRow } from '../tasks/readTask.ts'
+import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
+
+/**
+ * Claims due deliveries of active webhooks for one try each, and reads what the tries need. Of each webhook it claims
+ * those that have been due longest, so that at most `inFlightMax` tries are under way in all processes together.
+ * Webhooks that do not fail come first, and those that are alike take turns, however old the backlog of one is.
+ *
+ * The first statement locks the webhooks, and the second one sees what the locks' earlier holders have committed. In
+ * one statement, the count would be of the time before the lock, and two processes could claim four each. A
+ * webhook that another process has locked is left out: that process claims its deliveries now. The lock does not
+ * delay the end of a task, whose new deliveries only need the webhook's key.
+ */
+export async function claimDue(
+  pool: Pool,
+  { places, failingToo }: ClaimRoom,
+): Promise<readonly ClaimedDelivery[]> {
+  return withTransaction<readonly ClaimedDelivery[]>(pool, async (client) => {
+    const locked = await client.query<{ webhookId: string }>({
+      name: 'lock-due-webhooks',
+      text: lockSql,
+      values: [places, failingToo, inFlightMax],
+    })
+    if (locked.rows.length === 0) return []
+    const { rows } = await client.query<ClaimedRow & TaskViewRow>({
+      name: 'claim-due',
+      text: claimSql,
+      values: [locked.rows.map(({ webhookId }) => webhookId), places, inFlightMax, claimMs],
+    })
+    return rows.map(claimedOf)
+  })
+}
+
+const underWaySql = `(select count(*) from webhook_delivery
+  where webhook_id = w.webhook_id and claimed_until > statement_timestamp())`
+
+const dueSql = `status = 'pending' and next_attempt_at <= statement_timestamp()
+  and (claimed_until is null or claimed_until <= statement_timestamp())`
+
+/**
+ * Each webhook with pending deliveries is found by one look-up in the index `webhook_delivery_due`, however many
+ * deliveries it has. So is what it has due: with `exists`, a plan made on an empty table would read all deliveries.
+ */
+const lockSql = `
+  with recursive queued as (
+    (select webhook_id from webhook_delivery where status = 'pending' order by webhook_id limit 1)
+    union all
+    select (
+      select d.webhook_id from webhook_delivery d
+      where d.status = 'pending' and d.webhook_id > queued.webhook_id order by d.webhook_id limit 1)
+    from queued where queued.webhook_id is not null
+  )
+  select w.webhook_id as "webhookId"
+  from queued join webhook w using (webhook_id)
+  where w.status = 'active' and ($2 or w.failing_since is null)
+    and (select true from webhook_delivery where webhook_id = w.webhook_id and ${dueSql}
+      order by next_attempt_at limit 1)
+    and ${underWaySql} < $3
+  order by w.failing_since is not null, random()
+  limit $1
+  for no key update of w skip locked`
+
+/** Reads the previous secret too, as long as its time (`previous_until`) is not over when the try begins. */
+const claimSql = `
+  with due as materialized (
+    select one.delivery_id
+    from webhook w cross join lateral (
+      select delivery_id, next_attempt_at from webhook_delivery
+      where webhook_id = w.webhook_id and ${dueSql}
+      order by next_attempt_at
+      limit greatest(0, $3 - ${underWaySql})
+      for update skip locked
+    ) one
+    where w.webhook_id = any($1)
+    order by w.failing_since is not null,
+      row_number() over (partition by w.webhook_id order by one.next_attempt_at)
+    limit $2
+  ), claimed as (
+    update webhook_delivery d
+    set claim = claim + 1, claimed_until = clock_timestamp() + $4 * interval '1 millisecond'
+    from due where d.delivery_id = due.delivery_id
+    returning d.*
+  )
+  select d.delivery_id as "deliveryId", d.webhook_id as "ofWebhook", d.event, d.tries, d.claim, w.url,
+    (extract(epoch from d.created_at) * 1000)::float8 as "deliveryCreatedAtMs",
+    jsonb_build_array(jsonb_build_object('keyId', w.key_id, 'version', w.version))
+      || case when w.previous_until > clock_timestamp() then jsonb_build_array(
+        jsonb_build_object('keyId', w.previous_key_id, 'version', w.version - 1))
+      else '[]' end as secrets,
+    t.*
+  from claimed d join webhook w using (webhook_id)
+  left join lateral (select ${taskViewColumns} from task where task.task_id = d.task_id) t on true`
+
+type ClaimedRow = Pick<ClaimedDelivery, 'deliveryId' | 'event' | 'url' | 'tries' | 'claim'> & {
+  readonly ofWebhook: string
+  readonly deliveryCreatedAtMs: number
+  readonly secrets: SecretVersion[]
+}
+
+function claimedOf(row: ClaimedRow & TaskViewRow): ClaimedDelivery {
+  const { deliveryId, ofWebhook, event, url, secrets, tries, claim, deliveryCreatedAtMs } = row
+  const task = event === 'webhook.test' ? undefined : taskViewOf(row)
+  return {
+    deliveryId,
+    webhookId: ofWebhook,
+    event,
+    url,
+    secrets,
+    createdAtMs: deliveryCreatedAtMs,
+    tries,
+    claim,
+    ...defined({ task }),
+  }
+}

@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TryDelivery } from './tryDelivery.ts'
+import type { DeliveryStore } from '../../domain/ports/webhookStore.ts'
+import type { ClaimedDelivery } from '../../domain/webhooks/delivery.ts'
+
+type DeliverDueDeps = {
+  readonly store: Pick<DeliveryStore, 'claimDue'>
+  readonly tryDelivery: TryDelivery
+  /** Called when PostgreSQL cannot be used. What is due stays due, and a claimed delivery is due again after its claim. */
+  readonly onError: (error: unknown) => void
+}
+
+/** The loop of a worker that tries the deliveries that are due. */
+export type DeliverDue = {
+  readonly start: () => void
+  /** Makes the loop look soon, because a delivery may be due. Returns at once. */
+  readonly wake: () => void
+  /** Claims nothing more, and resolves when the tries under way are over. */
+  readonly stop: () => Promise<void>
+}
+
+/** How often the loop looks for deliveries of which this process was not told. */
+const pollMs = 500
+/** The pause after a look that found nothing, so that a worker that ends many tasks does not look for each of them. */
+const idlePauseMs = 100
+/** How many deliveries one look claims at most. */
+const claimsMax = 64
+
+/** Limit for the tries that are under way in this process. A try lasts 15 seconds when its receiver does not answer. */
+export const triesMax = 512
+/** Places that only receivers have whose last try was delivered or who had none, so that dead ones do not delay them. */
+export const keptForWell = 128
+
+/** Creates the loop. It claims what is due, starts the tries, and looks again when one of them is over. */
+export function createDeliverDue({ store, tryDelivery, onError }: DeliverDueDeps): DeliverDue {
+  const underWay = new Set<Promise<void>>()
+  const stopping = new AbortController()
+  let woken = new AbortController()
+  let running = Promise.resolve()
+
+  const wake = () => woken.abort()
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      woken = new AbortController()
+      const places = Math.min(claimsMax, triesMax - underWay.size)
+      const claimed = await claim(places)
+      for (const delivery of claimed) begin(delivery)
+      if (claimed.length === 0) await sleep(idlePauseMs)
+      if (claimed.length < places || places === 0) await pause(pollMs, woken.signal)
+    }
+  }
+
+  async function claim(places: number): Promise<readonly ClaimedDelivery[]> {
+    if (places === 0) return []
+    const failingToo = underWay.size + places <= triesMax - keptForWell
+    try {
+      return await store.claimDue({ places, failingToo })
+    } catch (error) {
+      onError(error)
+      return []
+    }
+  }
+
+  function begin(delivery: ClaimedDelivery): void {
+    const trying = tryDelivery(delivery)
+      .catch(onError)
+      .finally(() => {
+        underWay.delete(trying)
+        wake()
+      })
+    underWay.add(trying)
+  }
+
+  return {
+    start: () => {
+      running = run()
+    },
+    wake,
+    stop: async () => {
+      stopping.abort()
+      wake()
+      await running
+      await Promise.all(underWay)
+    },
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {})
+}

@@ -11,8 +11,8 @@ export type AnswerBody = {
    * rejects.
    */
   readonly add: (chunk: Uint8Array) => Promise<void> | undefined
-  /** Whether the answer is so large that only one such answer may be in memory at a time. */
-  readonly isLarge: () => boolean
+  /** Returns how many bytes have arrived. */
+  readonly bytes: () => number
   /** Returns all bytes, and keeps none of them. Throws when the file cannot be read. */
   readonly take: () => Promise<Buffer>
 }
@@ -24,10 +24,10 @@ export type AnswerBodyDeps = {
 }
 
 /**
- * Limit for the bytes of one answer in memory while it arrives. Most images of two megapixels have less in base64, and
- * fifty answers at this limit take 300 MiB.
+ * Limit for the bytes of one answer in memory while it arrives. Most images of one megapixel have less in base64, and
+ * fifty answers at this limit take 200 MiB.
  */
-export const inMemoryBytesMax = 6 * 1024 * 1024
+export const inMemoryBytesMax = 4 * 1024 * 1024
 /** The bytes are kept in blocks of this size, which is also that of a write to the file. */
 const blockBytes = 1024 * 1024
 
@@ -78,7 +78,7 @@ export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
       writing = moveToFile()
       return writing
     },
-    isLarge: () => inFile + inMemory > inMemoryBytesMax,
+    bytes: () => inFile + inMemory,
     take: async () => {
       await writing
       try {

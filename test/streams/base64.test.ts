@@ -9,7 +9,8 @@ import {
 import { collect, streamOf } from '../support/byteStreams.ts'
 
 const strict = async (text: string, bytesMax = 1e9) => {
-  const decoded = await decodeBase64(Buffer.from(text), 'standard', bytesMax)
+  const sent = Buffer.from(text)
+  const decoded = await decodeBase64(sent, 'standard', bytesMax, sent)
   return decoded.ok ? decoded.value : decoded.failure
 }
 const lenient = (text: string, bytesMax = 1e9) => decodeLenientBase64(Buffer.from(text), bytesMax)

@@ -59,11 +59,17 @@ async function receiveAndAccept(
 ): Promise<Result<Accepted, RequestFailure>> {
   const { caller, parts } = entry
   const room = parts.largeBodies.open(caller.accountId)
+  const buffers = parts.bodyBuffers.open()
   try {
-    const received = await receive({ limitBytes: parts.config.ingressLimitBytes, room })
+    const received = await receive({
+      limitBytes: parts.config.ingressLimitBytes,
+      room,
+      allocate: buffers.allocate,
+    })
     return received.ok ? await storeAndAccept(entry, received.value) : received
   } finally {
     room.end()
+    buffers.end()
   }
 }
 

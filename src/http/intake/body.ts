@@ -17,6 +17,8 @@ export type BodyOptions = {
   readonly room: ByteRoom
   /** A client that sends nothing for this long is refused. Default: a minute. */
   readonly idleMs?: number
+  /** Default: new memory. The caller says when it is free again. */
+  readonly allocate?: ((bytes: number) => Buffer) | undefined
 }
 
 /**
@@ -46,13 +48,14 @@ export async function readBody(
 /** Reads the bytes of a body as they were sent. While the body waits for room, nothing more of it is read. */
 async function receive(
   { req, res }: ApiContext,
-  { limitBytes, room, idleMs = 60_000 }: BodyOptions,
+  { limitBytes, room, allocate, idleMs = 60_000 }: BodyOptions,
 ): Promise<Result<Buffer, RequestFailure>> {
   // A client that left during authentication sends no further events.
   if (req.destroyed) return fail(interrupted)
   const { promise, resolve } = Promise.withResolvers<Result<Buffer, RequestFailure>>()
   const length = req.headers['content-length']
-  const collected = createByteCollector(limitBytes, length === undefined ? length : Number(length))
+  const expectedBytes = length === undefined ? undefined : Number(length)
+  const collected = createByteCollector(limitBytes, expectedBytes, allocate)
 
   function onData(chunk: Buffer): void {
     if (!collected.add(chunk)) return resolve(fail(tooLarge(limitBytes)))

@@ -5,7 +5,6 @@ import type { ApiDeps, ApiParts, ApiState } from './context.ts'
 import { createByteBudget } from '../tasks/byteBudget.ts'
 import { freeBodyBytes } from './intake/body.ts'
 import { allowAnyOrigin, catchErrors, observeRequest, startRequest } from './middleware.ts'
-import { createBodyBuffers } from './intake/bodyBuffers.ts'
 import { installRoutes } from './routes.ts'
 
 /**
@@ -38,7 +37,6 @@ export function createParts(deps: ApiDeps): ApiParts {
       bytesMax: deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax,
       freeBytes: freeBodyBytes,
     }),
-    bodyBuffers: createBodyBuffers(),
     syncWaits: createSyncWaits(deps.tasks),
     waitPlaces: createWaitPlaces(deps.stopping, deps.config.waitersMax),
   }

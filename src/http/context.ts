@@ -10,7 +10,6 @@ import type { Price } from '../domain/models/prices.ts'
 import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
-import type { BodyBuffers } from './intake/bodyBuffers.ts'
 import type { ByteBudget } from '../tasks/byteBudget.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
@@ -152,7 +151,6 @@ type ReportedRequest = { readonly requestId: string; readonly route: string }
 export type ApiParts = ApiDeps & {
   /** Memory for bodies until their requests are accepted. */
   readonly largeBodies: ByteBudget
-  readonly bodyBuffers: BodyBuffers
   readonly syncWaits: SyncWaits
   readonly waitPlaces: WaitPlaces
 }

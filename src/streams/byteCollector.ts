@@ -17,8 +17,7 @@ const growth = 16
 /**
  * Creates a collector of at most `bytesMax` bytes. If `expectedBytes` is given, there are no more than these. A chunk is
  * copied as it arrives: chunks that are kept would take 420 bytes each, also where a client sends single bytes. The
- * pages of a large buffer take no memory before something is written to them. `allocate` may return more bytes than it
- * was asked for.
+ * pages of a large buffer take no memory before something is written to them.
  */
 export function createByteCollector(
   bytesMax: number,

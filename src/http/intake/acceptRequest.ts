@@ -15,6 +15,7 @@ import { readTraceparent } from '../../domain/tasks/traceparent.ts'
 import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
 import type { BodyOptions } from './body.ts'
+import { createBodyMemory } from './bodyMemory.ts'
 
 /**
  * Does what the five routes that make a task have in common: reads the idempotency key, receives the body with
@@ -59,17 +60,17 @@ async function receiveAndAccept(
 ): Promise<Result<Accepted, RequestFailure>> {
   const { caller, parts } = entry
   const room = parts.largeBodies.open(caller.accountId)
-  const buffers = parts.bodyBuffers.open()
+  const memory = createBodyMemory()
   try {
     const received = await receive({
       limitBytes: parts.config.ingressLimitBytes,
       room,
-      allocate: buffers.allocate,
+      allocate: memory.allocate,
     })
     return received.ok ? await storeAndAccept(entry, received.value) : received
   } finally {
     room.end()
-    buffers.end()
+    memory.free()
   }
 }
 

@@ -34,8 +34,10 @@ export async function readBody(
   if (!codings.ok || codings.value.length > 1) return fail(unsupportedCoding)
   const { limitBytes, room } = options
   if (Number(headers['content-length'] ?? 0) > limitBytes) return fail(tooLarge(limitBytes))
-  const sent = await receive(context, options)
   const [coding] = codings.value
+  // zlib may still read a body in another thread when it has been refused, so that memory must not be freed early.
+  const allocate = coding === undefined ? options.allocate : undefined
+  const sent = await receive(context, { ...options, allocate })
   if (!sent.ok || coding === undefined) return sent
   const unpacked = await unpack(sent.value, coding, limitBytes)
   if (!unpacked.ok) {
@@ -69,15 +71,18 @@ async function receive(
     else resolve(fail(overloaded))
   }
 
+  const onEnd = () => resolve(succeed(collected.bytes()))
   req.on('data', onData)
-  req.once('end', () => resolve(succeed(collected.bytes())))
+  req.once('end', onEnd)
   req.once('close', () => resolve(fail(interrupted)))
   req.setTimeout(idleMs, () => resolve(fail(stalled)))
   res.once('close', room.end)
   try {
     return await promise
   } finally {
+    // After a refusal the server reads on, when the memory of the body is free already.
     req.off('data', onData)
+    req.off('end', onEnd)
     res.off('close', room.end)
   }
 }

@@ -12,7 +12,7 @@ export default defineConfig({
     globalSetup: ['test/support/stack/globalSetup.ts'],
     setupFiles: ['test/support/openapi/checkAnswers.ts'],
     // Tests mostly wait for Temporal, for upstreams and for processes to start, so more workers than cores pay.
-    maxWorkers: 4,
+    maxWorkers: 3,
     // PostgreSQL and Temporal are real and can be slow on a small machine.
     testTimeout: 45_000,
     hookTimeout: 60_000,

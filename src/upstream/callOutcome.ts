@@ -39,14 +39,21 @@ export async function callOutcome(
   if (!isSuccess(answer.status)) {
     return withEvidence(await readErrorAnswer(answer, nowMs()), about, () => {})
   }
-  const discard = await largeAnswers.begin(answer.body.bytes())
+  const isLarge = answer.body.bytes() > inMemoryBytesMax
+  const giveBack = await largeAnswers.begin(answer.body.bytes())
   let isKept = false
   try {
-    const verdict = await verdictOf(answer, family)
+    const body = await answer.body.take()
+    const verdict = await verdictOf(body, answer, family)
+    // zlib may still read a body that was packed.
+    if (isLarge && body[0] === openingBrace) free(body)
     isKept = verdict.class === 'succeeded'
-    return withEvidence(verdict, about, discard)
+    return withEvidence(verdict, about, (image) => {
+      if (isLarge) free(image)
+      giveBack()
+    })
   } finally {
-    if (!isKept) discard()
+    if (!isKept) giveBack()
   }
 }
 
@@ -97,8 +104,22 @@ export function createLargeAnswers(): LargeAnswers {
   }
 }
 
-async function verdictOf(answer: Answer, { isImage, judge }: Family): Promise<AnswerVerdict> {
-  const read = await readModelAnswer(await answer.body.take(), answer, isImage)
+const openingBrace = 0x7b
+
+/**
+ * Frees the memory of a large buffer, which is empty from then on. Buffers that wait for V8 to collect them would take
+ * as much memory again as the limit allows.
+ */
+function free({ buffer }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0)
+}
+
+async function verdictOf(
+  body: Buffer,
+  answer: Answer,
+  { isImage, judge }: Family,
+): Promise<AnswerVerdict> {
+  const read = await readModelAnswer(body, answer, isImage)
   const verdict = read.ok ? await judge(read.value) : read.failure
   // A status such as 202 without an image may mean that the upstream is still working on the request.
   return answer.status !== 200 && answer.cutBy === undefined && verdict.class !== 'succeeded'
@@ -109,11 +130,15 @@ async function verdictOf(answer: Answer, { isImage, judge }: Family): Promise<An
 function withEvidence(
   { reason, ...outcome }: AnswerVerdict,
   about: Omit<OutcomeEvidence, 'reason'>,
-  discard: () => void,
+  discard: (image: Buffer) => void,
 ): UpstreamOutcome {
   const evidence = { reason, ...about }
   return outcome.class === 'succeeded'
-    ? { ...outcome, evidence, image: { ...outcome.image, discard } }
+    ? {
+        ...outcome,
+        evidence,
+        image: { ...outcome.image, discard: () => discard(outcome.image.bytes) },
+      }
     : { ...outcome, evidence }
 }
 

@@ -35,10 +35,11 @@ async function callAndStore(order: number): Promise<number> {
     timeoutMs,
   })
   if (outcome.class !== 'succeeded') throw new Error(outcome.evidence.reason)
+  const { length } = outcome.image.bytes
   await blobs.put(`an${order}/image`, outcome.image.bytes)
   await blobs.deletePrefix(`an${order}`)
   outcome.image.discard()
-  return outcome.image.bytes.length
+  return length
 }
 
 const sizes = await Promise.all(

@@ -8,8 +8,8 @@ import { allowAnyOrigin, catchErrors, observeRequest, startRequest } from './mid
 import { installRoutes } from './routes.ts'
 
 /**
- * Limit for the bytes of all large bodies in memory: two of the largest bodies that the API contract allows, and many
- * ordinary ones. Their decoded images may take as much again for a moment.
+ * Limit for the bytes of all large bodies in memory: almost three of the largest that the API contract allows, and many
+ * ordinary ones.
  */
 const largeBodiesBytesMax = 256 * 1024 * 1024
 

@@ -71,7 +71,10 @@ export function createServer(
   function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     const refuse = () => answerBrokenRequest(error, socket, deps)
     const latest = latestAnswers.get(socket)
-    if (latest === undefined || latest.closed) refuse()
+    if (latest === undefined) refuse()
+    // The rest of a body that is read on after an early answer is broken. Its request has its answer already.
+    else if (latest.closed && !latest.req.complete) socket.destroy()
+    else if (latest.closed) refuse()
     // The bytes after a whole request are broken. No client may take the error for the answer to that request.
     else if (latest.req.complete) latest.once('close', refuse)
     // The body of a request is broken. The answer has begun, or waits for an earlier one, which has the socket.

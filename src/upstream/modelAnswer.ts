@@ -44,32 +44,42 @@ export async function readModelAnswer(
 type BrokenReason = 'broken_body' | 'answer_too_large'
 
 /**
- * Returns a body without its content coding, at most `bytesMax` bytes. Our requests ask for no coding, but a proxy may
- * compress nevertheless.
+ * Returns a body without its content codings, at most `bytesMax` bytes. Our requests ask for none, but a proxy may
+ * compress nevertheless. A coding that gives no bytes is not there.
  */
 export async function unpacked(
   body: Buffer,
   headers: Answer['headers'],
   bytesMax: number,
 ): Promise<Result<Buffer, BrokenReason>> {
-  const coding = codingOf(body, headers['content-encoding'])
-  if (coding === undefined) return succeed(body)
-  const plain = await unpack(body, coding, bytesMax, { lenient: true })
-  if (plain.ok) return plain
-  return fail(plain.failure.tag === 'too_large' ? 'answer_too_large' : 'broken_body')
+  let plain = body
+  for (const coding of codingsOf(body, headers['content-encoding'])) {
+    if (looksLikeJson(plain)) break
+    const next = await unpack(plain, coding, bytesMax, { lenient: true })
+    if (!next.ok) {
+      return fail(next.failure.tag === 'too_large' ? 'answer_too_large' : 'broken_body')
+    }
+    if (next.value.length === 0) break
+    plain = next.value
+  }
+  return succeed(plain)
+}
+
+/** Returns whether a body begins as JSON does, after a byte-order mark and white space. No coding begins so. */
+function looksLikeJson(body: Buffer): boolean {
+  return /^(?:\xef\xbb\xbf)?\s*\{/.test(body.toString('latin1', 0, 64))
 }
 
 /**
- * Returns the coding that a body really has, by its first bytes and its header. The header alone can be wrong: a proxy
- * that decompresses an answer may leave the header, and a proxy that compresses may not set it.
+ * Returns the codings that a body has, the last one first, by its first bytes and its header. The header alone can be
+ * wrong: a proxy that decompresses an answer may leave the header, and a proxy that compresses may not set it.
  */
-function codingOf(
+function codingsOf(
   [first, second]: Buffer,
   header: string | string[] | undefined,
-): ContentCoding | undefined {
-  // This byte is `{`, with which no compressed JSON begins.
-  if (first === 0x7b) return undefined
-  if (first === 0x1f && second === 0x8b) return 'gzip'
-  const named = parseContentEncoding(Array.isArray(header) ? header.join(', ') : header)
-  return named.ok ? named.value.at(-1) : undefined
+): readonly ContentCoding[] {
+  const parsed = parseContentEncoding(Array.isArray(header) ? header.join(', ') : header)
+  const named = parsed.ok ? parsed.value.toReversed() : []
+  const isGzip = first === 0x1f && second === 0x8b
+  return isGzip && named[0] !== 'gzip' ? ['gzip'] : named
 }

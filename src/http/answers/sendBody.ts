@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ApiContext } from '../context.ts'
 
@@ -29,6 +30,11 @@ export async function sendStream(context: ApiContext, answer: StreamedAnswer): P
   const isHead = context.method === 'HEAD'
   const content = isHead ? undefined : await answer.open()
   if (content === undefined && !isHead) return false
+  if (context.res.destroyed) {
+    // The client left while the content was opened. `pipeline` would report that as an error, and leave it open.
+    if (content instanceof Readable) content.destroy()
+    return true
+  }
   context.status = answer.status
   context.set({ ...answer.headers, 'Content-Length': String(answer.contentLength) })
   if (content === undefined) return true

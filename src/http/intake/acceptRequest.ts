@@ -67,10 +67,12 @@ async function receiveAndAccept(
       room,
       allocate: memory.allocate,
     })
-    return received.ok ? await storeAndAccept(entry, received.value) : received
+    const accepted = received.ok ? await storeAndAccept(entry, received.value) : received
+    // Not after an error: a write that failed may still be under way.
+    memory.free()
+    return accepted
   } finally {
     room.end()
-    memory.free()
   }
 }
 

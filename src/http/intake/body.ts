@@ -72,17 +72,22 @@ async function receive(
   }
 
   const onEnd = () => resolve(succeed(collected.bytes()))
+  const onClose = () => resolve(fail(interrupted))
+  const onStalled = () => resolve(fail(stalled))
   req.on('data', onData)
   req.once('end', onEnd)
-  req.once('close', () => resolve(fail(interrupted)))
-  req.setTimeout(idleMs, () => resolve(fail(stalled)))
+  req.once('close', onClose)
+  req.setTimeout(idleMs, onStalled)
   res.once('close', room.end)
   try {
     return await promise
   } finally {
-    // After a refusal the server reads on, when the memory of the body is free already.
+    // After a refusal the server reads on, when the memory of the body is free already. And a synchronous call may wait
+    // for minutes: a listener would keep the body in memory for as long.
     req.off('data', onData)
     req.off('end', onEnd)
+    req.off('close', onClose)
+    req.off('timeout', onStalled)
     res.off('close', room.end)
   }
 }

@@ -30,9 +30,11 @@ export async function* readParts(
   boundary: string,
 ): AsyncGenerator<FormPart | 'malformed'> {
   const line = Buffer.from(`\r\n--${boundary}`, 'latin1')
-  // The first line may be at the very beginning, without the line end that precedes the others.
-  const isAtStart = body.indexOf(line.subarray(2), 0) === 0
-  let at = isAtStart ? -2 : await indexOf(body, line, 0)
+  // The first line may be at the very beginning, without the line end that precedes the others. A line that is not a
+  // line of its own begins no part, so the part behind it would be left out.
+  const first = await indexOf(body, line.subarray(2), 0)
+  const isOwnLine = first !== undefined && body.toString('latin1', first - 2, first) === '\r\n'
+  let at = first === 0 ? -2 : isOwnLine ? first - 2 : undefined
   while (at !== undefined) {
     const start = at + line.length
     const next = await indexOf(body, line, start)

@@ -63,6 +63,8 @@ export async function receiveForm(
       continue
     }
     if (!textNames.includes(name)) return fail(unknownParameter(paramPath([name])))
+    // A line that ends with a line feed alone begins no part, so the part behind it would be taken for text.
+    if (content.includes(`\n--${boundary.value}`, 0, 'latin1')) return fail(malformed)
     if (fields.has(name)) return fail(invalidValue(name, 'it is given more than once'))
     textBytes += content.length
     if (textBytes > requestTextBytesMax) return fail(tooLarge(requestTextBytesMax))

@@ -219,6 +219,12 @@ describe('an edits form', () => {
       formBody([model, prompt, withBoundary(image, '--\r\n')]),
     ],
     ['without a boundary line', Buffer.from('x'.repeat(100))],
+    ['with a line feed before its first line', Buffer.concat([Buffer.from('\n'), whole])],
+    ['with a byte-order mark before its first line', Buffer.concat([Buffer.from('\ufeff'), whole])],
+    [
+      'with a line feed alone before its second line',
+      Buffer.from(whole.toString('latin1').replace(/\r\n--(?=\S+\r\nContent)/, '\n--'), 'latin1'),
+    ],
     ['with another form after its end', Buffer.concat([whole, Buffer.from('\r\n'), whole])],
     ['that ends in its last line', whole.subarray(0, whole.lastIndexOf('--'))],
   ])('is refused %s [sync-8]', async (_what, body) => {

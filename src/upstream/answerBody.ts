@@ -83,7 +83,8 @@ export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
     take: async () => {
       await writing
       try {
-        const rest = Buffer.concat(blocks.splice(0), inMemory)
+        const rest = Buffer.concat(blocks, inMemory)
+        for (const { buffer } of blocks.splice(0)) buffer.transfer(0)
         return file === undefined ? rest : await readBack(file, inFile, rest)
       } finally {
         await file?.close()

@@ -39,17 +39,16 @@ export async function callOutcome(
   if (!isSuccess(answer.status)) {
     return withEvidence(await readErrorAnswer(answer, nowMs()), about, () => {})
   }
-  const isLarge = answer.body.bytes() > inMemoryBytesMax
   const giveBack = await largeAnswers.begin(answer.body.bytes())
   let isKept = false
   try {
     const body = await answer.body.take()
     const verdict = await verdictOf(body, answer, family)
     // zlib may still read a body that was packed.
-    if (isLarge && body[0] === openingBrace) free(body)
+    if (body[0] === openingBrace) free(body)
     isKept = verdict.class === 'succeeded'
     return withEvidence(verdict, about, (image) => {
-      if (isLarge) free(image)
+      free(image)
       giveBack()
     })
   } finally {
@@ -106,12 +105,16 @@ export function createLargeAnswers(): LargeAnswers {
 
 const openingBrace = 0x7b
 
+/** Node's small buffers share their memory with others, and are far smaller than this. */
+const ownMemoryBytesMin = 256 * 1024
+
 /**
- * Frees the memory of a large buffer, which is empty from then on. Buffers that wait for V8 to collect them would take
- * as much memory again as the limit allows.
+ * Frees the memory of a buffer, which is empty from then on. V8 collects its whole heap for every 64 MiB of buffers that
+ * wait for it, which takes longer than all other work on an image of a megabyte.
  */
-function free({ buffer }: Buffer): void {
-  if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0)
+function free({ buffer, byteLength }: Buffer): void {
+  if (byteLength < ownMemoryBytesMin || !(buffer instanceof ArrayBuffer)) return
+  if (!buffer.detached) buffer.transfer(0)
 }
 
 async function verdictOf(

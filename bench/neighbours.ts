@@ -5,7 +5,6 @@
  * image of 4 MiB, alone, beside an account that polls ten times a second, and beside twenty that each submit
  * and poll once a second. Once with images in files, once on an S3 server. Also a case of `npm run bench`.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startS3Server } from '../test/support/blobs/s3Server.ts'
 import { createClient } from '../test/support/clients/client.ts'
 import { editBody, inputImage } from '../test/support/clients/requestBodies.ts'
@@ -30,9 +29,6 @@ const loads = [
   { what: 'edits', connections: 8, unit: 'per s', perShot: 1 },
 ] as const
 type Loaded = (typeof loads)[number]
-
-/** An account that has sent nothing for ten seconds no longer counts. */
-const aloneAfterMs = 11_000
 
 export const neighbours: BenchCase = {
   name: 'neighbours',
@@ -69,7 +65,6 @@ async function measure(
   const shot = what === 'downloads' ? await downloadShot(service) : uploadShot(service)
   const rate = async () => (await loadFor(seconds, connections, shot)).perSecond * perShot
   say(name)
-  await sleep(aloneAfterMs)
   await loadFor(seconds / 4, connections, shot)
   const alone = await rate()
   const figures: Figure[] = [figure(`${name}, alone`, alone, unit)]

@@ -3,6 +3,7 @@ import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
+import { freeMemory } from '../streams/freeMemory.ts'
 
 /** The bytes of one answer that have arrived. Those of a large answer are in a file. */
 export type AnswerBody = {
@@ -36,7 +37,7 @@ const blockBytes = 1024 * 1024
  * When the disk fails, everything that is not in the file stays in memory: we have paid for the answer.
  */
 export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
-  const blocks: Buffer<ArrayBuffer>[] = []
+  const blocks: Buffer[] = []
   let inMemory = 0
   let file: FileHandle | undefined
   let inFile = 0
@@ -60,8 +61,8 @@ export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
       file ??= await openNamelessFile(deps)
       while (blocks[0] !== undefined && inMemory >= blockBytes) {
         await file.appendFile(blocks[0])
-        // Frees the block at once: under load, V8 collects it much later.
-        blocks.shift()?.buffer.transfer(0)
+        freeMemory(blocks[0])
+        blocks.shift()
         inFile += blockBytes
         inMemory -= blockBytes
       }
@@ -84,7 +85,7 @@ export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
       await writing
       try {
         const rest = Buffer.concat(blocks, inMemory)
-        for (const { buffer } of blocks.splice(0)) buffer.transfer(0)
+        for (const block of blocks.splice(0)) freeMemory(block)
         return file === undefined ? rest : await readBack(file, inFile, rest)
       } finally {
         await file?.close()

@@ -5,8 +5,9 @@ import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { isSuccess } from './exchange.ts'
 import type { AnswerVerdict, FamilyCall } from './familyCall.ts'
-import { readModelAnswer } from './modelAnswer.ts'
+import { looksLikeJson, readModelAnswer } from './modelAnswer.ts'
 import type { SendResult } from './send.ts'
+import { freeMemory } from '../streams/freeMemory.ts'
 
 type Family = Pick<FamilyCall, 'isImage' | 'judge'>
 
@@ -45,10 +46,10 @@ export async function callOutcome(
     const body = await answer.body.take()
     const verdict = await verdictOf(body, answer, family)
     // zlib may still read a body that was packed.
-    if (body[0] === openingBrace) free(body)
+    if (looksLikeJson(body)) freeMemory(body)
     isKept = verdict.class === 'succeeded'
     return withEvidence(verdict, about, (image) => {
-      free(image)
+      freeMemory(image)
       giveBack()
     })
   } finally {
@@ -101,20 +102,6 @@ export function createLargeAnswers(): LargeAnswers {
       return promise
     },
   }
-}
-
-const openingBrace = 0x7b
-
-/** Node's small buffers share their memory with others, and are far smaller than this. */
-const ownMemoryBytesMin = 256 * 1024
-
-/**
- * Frees the memory of a buffer, which is empty from then on. V8 collects its whole heap for every 64 MiB of buffers that
- * wait for it, which takes longer than all other work on an image of a megabyte.
- */
-function free({ buffer, byteLength }: Buffer): void {
-  if (byteLength < ownMemoryBytesMin || !(buffer instanceof ArrayBuffer)) return
-  if (!buffer.detached) buffer.transfer(0)
 }
 
 async function verdictOf(

@@ -66,7 +66,7 @@ export async function unpacked(
 }
 
 /** Returns whether a body begins as JSON does, after a byte-order mark and white space. No coding begins so. */
-function looksLikeJson(body: Buffer): boolean {
+export function looksLikeJson(body: Buffer): boolean {
   return /^(?:\xef\xbb\xbf)?\s*\{/.test(body.toString('latin1', 0, 64))
 }
 

@@ -99,10 +99,7 @@ type WatchedBody = {
 /**
  * Turns a request body into a stream, and records when the sending began and whether reading the body failed.
  */
-export function watchBody(
-  content: AsyncIterable<Uint8Array>,
-  monotonicMs: () => number,
-): WatchedBody {
+function watchBody(content: AsyncIterable<Uint8Array>, monotonicMs: () => number): WatchedBody {
   let startedAtMs: number | undefined
   let failed = false
   // Not a `for await` loop. When the connection fails, the stream throws that error into this generator at

@@ -1,19 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { processFaults } from '../support/chaos/chaosFaults.ts'
+import { startChaosService } from '../support/chaos/chaosService.ts'
 import { runChaos } from '../support/chaos/runChaos.ts'
 import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 beforeAll(async () => {
-  service = await startTestService({
-    apis: 2,
-    workers: 2,
-    channel: { timeoutSeconds: 4 },
-    simulator: { latency: { minMs: 20, maxMs: 400 } },
-    environment: { LOG_LEVEL: 'warn', PUBLIC_URL: 'http://images.example.test' },
-  })
+  service = await startChaosService(400)
   return () => service.stop()
 }, stackStartMsMax)
 

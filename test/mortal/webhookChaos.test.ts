@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { processFaults } from '../support/chaos/chaosFaults.ts'
+import { startChaosService } from '../support/chaos/chaosService.ts'
 import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { runWebhookChaos } from '../support/webhooks/runWebhookChaos.ts'
 
 let service: TestService
 beforeAll(async () => {
-  service = await startTestService({
-    apis: 2,
-    workers: 2,
-    channel: { timeoutSeconds: 4 },
-    simulator: { latency: { minMs: 20, maxMs: 200 } },
-    environment: { LOG_LEVEL: 'warn', PUBLIC_URL: 'https://images.example.test' },
-  })
+  service = await startChaosService(200)
+  return () => service.stop()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 describe('webhooks under random faults', () => {
   it('deliver every end to a receiver that heals, one event for each id, and nothing after deletion [hook-24]', async () => {

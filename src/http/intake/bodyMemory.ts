@@ -1,3 +1,5 @@
+import { freeMemory } from '../../streams/freeMemory.ts'
+
 /** The memory of one body. */
 export type BodyMemory = {
   readonly allocate: (bytes: number) => Buffer
@@ -6,12 +8,11 @@ export type BodyMemory = {
 }
 
 /**
- * Creates the memory of a body, which is freed as soon as its request is accepted. Memory that waits for V8 to collect
- * it counts twice: the next large bodies come before, and for every 64 MiB of it V8 collects its whole heap, which
- * takes longer than all other work on bodies of some megabytes.
+ * Creates the memory of a body, which is freed as soon as its request is accepted. If it waited for V8 to collect it,
+ * the next large bodies would come first and take as much again.
  */
 export function createBodyMemory(): BodyMemory {
-  const buffers: Buffer<ArrayBuffer>[] = []
+  const buffers: Buffer[] = []
   return {
     allocate: (bytes) => {
       const buffer = Buffer.allocUnsafeSlow(bytes)
@@ -19,7 +20,7 @@ export function createBodyMemory(): BodyMemory {
       return buffer
     },
     free: () => {
-      for (const { buffer } of buffers.splice(0)) buffer.transfer(0)
+      for (const buffer of buffers.splice(0)) freeMemory(buffer)
     },
   }
 }

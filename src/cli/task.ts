@@ -14,7 +14,7 @@ import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { modelIds } from '../domain/models/models.ts'
-import type { CancelResult } from '../domain/ports/attemptStore.ts'
+import type { CancelResult } from '../store/tasks/ends.ts'
 import type {
   ListedTask,
   TaskDetail,

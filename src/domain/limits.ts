@@ -98,6 +98,13 @@ export const unreadableStoreMsMax = 5 * 60_000
 export const beatEveryMs = 1_000
 export const silentMs = 10_000
 export const doubtMs = 6_000
+/**
+ * A call is lost when its process has been silent for this long. A process opens a call only when its last beat is
+ * younger than 8 seconds (`open_attempt`), and begins the call within `callWithinMs`, so that nobody takes the call for
+ * lost before it has begun.
+ */
+export const lostAfterMs = 15_000
+export const callWithinMs = 6_000
 /** Limit for connecting, and for one statement, on the connection that beats. */
 export const beatTimeoutMs = 2_000
 

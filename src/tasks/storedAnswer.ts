@@ -15,6 +15,8 @@ type AnswerToStore = {
   /** Time until the task's hard end. A failed write to the blob store is tried again during this time. */
   readonly hardEndMs: number
   readonly outcome: Extract<UpstreamOutcome, { class: 'succeeded' }>
+  /** Called after the first failed write, and again after each one until it succeeds. */
+  readonly onFirstFailure?: () => Promise<void>
 }
 
 /**
@@ -24,6 +26,7 @@ type AnswerToStore = {
  */
 export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
   const { taskId, attempt, answerId, hardEndMs } = answer
+  const tell = createTellOnce(answer.onFirstFailure)
   const { image, native } = answer.outcome
   try {
     const { mimeType, bytes, width, height } = image
@@ -31,12 +34,26 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
     const stored = { mimeType, bytes: bytes.length, sha256, width, height }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
     const put = (key: string, content: Uint8Array, options?: PutOptions) =>
-      retryFor(hardEndMs, () => putOnce(blobs, key, content, options))
+      retryFor(hardEndMs, () => putOnce(blobs, key, content, options).catch(tell))
     await put(answerImageKey(answerId), bytes, { flushLater: true })
     await put(answerMetaKey(answerId), Buffer.from(JSON.stringify(meta)))
     return meta
   } finally {
     image.discard()
+  }
+}
+
+/** Returns a function that runs the effect until it has succeeded once, and throws the error that it gets. */
+function createTellOnce(effect: () => Promise<void> = async () => {}) {
+  let isTold = false
+  return async (error: unknown): Promise<never> => {
+    if (!isTold) {
+      isTold = await effect().then(
+        () => true,
+        () => false,
+      )
+    }
+    throw error
   }
 }
 

@@ -1,14 +1,10 @@
 import { assertNever } from '../domain/assertNever.ts'
 import type { Family } from '../domain/models/models.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { Offer, OfferResult } from '../domain/tasks/offer.ts'
 import type { createProduceImage } from './produceImage.ts'
-import { repeatAfterShortWaits } from './shortWaits.ts'
 
 export type TakeOffersDeps = {
   readonly produceImage: ReturnType<typeof createProduceImage>
-  readonly endOfFirstCall: AttemptStore['endOfFirstCall']
-  readonly failTask: AttemptStore['failTask']
   /** Starts the workflow of a live task. Safe to repeat. */
   readonly continueAsRun: (taskId: string) => Promise<void>
   /** Limit for the tasks of each family that are worked on at the same time. */
@@ -31,13 +27,10 @@ export type OfferTaker = {
  * Creates the part of a worker that makes the first call of a synchronous task without Temporal. It works on the task
  * of an offer at once, under the same gate as every other call. It keeps no queue: when all slots of the task's
  * family are in use, it hands the task over to a workflow, which waits in Temporal's queue, where accounts get their
- * turns in rotation. One case is different: if the gate would now end the task instead of letting it call (because
- * its wait would be too long, for example), the task fails here at once. A workflow would take ten times as much CPU
- * time to do this, and there can be many such tasks while a channel cools down.
+ * turns in rotation. A task that stands in line for a place takes no slot.
  *
  * If the work ends the task, the end is recorded here. Otherwise the task is handed over to a workflow: before a wait
- * that is not short, after an error, and when this worker stops. The pause after an unknown outcome never counts as
- * short (`neverShort` in `shortWaits.ts`).
+ * that is not short, after an error, and when this worker stops.
  */
 export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   const open = { A: 0, B: 0 }
@@ -50,15 +43,12 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   }
 
   async function inSlot(taskId: string, family: Family): Promise<OfferResult> {
-    if (open[family] >= deps.slots[family]) {
-      return orError(taskId, async () => {
-        const end = await deps.endOfFirstCall(taskId)
-        if (end === undefined) return 'no_slot'
-        return deps.failTask(taskId, end.failure, end.accountId)
-      })
-    }
+    if (open[family] >= deps.slots[family]) return 'no_slot'
     open[family] += 1
-    return orError(taskId, () => endOrReason(deps, taskId)).finally(() => {
+    const onLine = (inLine: boolean) => {
+      open[family] += inLine ? -1 : 1
+    }
+    return orError(taskId, () => endOrReason(deps, taskId, onLine)).finally(() => {
       open[family] -= 1
     })
   }
@@ -85,21 +75,21 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   }
 }
 
-/** Brings the task as far as possible now. Records a failure. Returns the end, or why the task is handed over. */
-async function endOrReason(deps: TakeOffersDeps, taskId: string): Promise<OfferResult> {
-  const { produceImage, failTask, stopping: signal } = deps
-  const result = await repeatAfterShortWaits(
-    (question) => produceImage({ taskId, signal, via: 'offer', question }),
-    signal,
-  )
+/** Brings the task as far as possible now. Returns the end, or why the task is handed over. */
+async function endOrReason(
+  deps: TakeOffersDeps,
+  taskId: string,
+  onLine: (inLine: boolean) => void,
+): Promise<OfferResult> {
+  const { produceImage, stopping: signal } = deps
+  const result = await produceImage({ taskId, signal, via: 'offer', onLine })
   switch (result.kind) {
     case 'succeeded':
+    case 'failed':
     case 'over':
       return result.kind
     case 'wait':
       return signal.aborted ? 'stopping' : 'wait'
-    case 'end':
-      return failTask(taskId, result.failure, result.accountId)
     default:
       return assertNever(result)
   }

@@ -131,7 +131,7 @@ async function cancelTaskBy(
   config: Config,
   ends: { readonly pool: Pool; readonly announceEnd: AnnounceEnd },
 ): Promise<CancelTask> {
-  const { cancelTask } = await import('../store/tasks/cancelTask.ts')
+  const { cancelTask } = await import('../store/tasks/ends.ts')
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const lifetimes = { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   return async (taskId) => {

@@ -2,16 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
+import { createPlaces } from '../domain/gate/places.ts'
 import { newProcessId } from '../domain/ids.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { OnAccepted } from '../domain/ports/taskStore.ts'
-import { channelsOf, slotsOf } from '../domain/upstream/channel.ts'
+import { slotsOf } from '../domain/upstream/channel.ts'
 import type { Installation } from './installation.ts'
-import { createAttemptStore } from './stores.ts'
 import { createWorkerPresence } from './workerPresence.ts'
+import type { AttemptStore } from '../store/attempts/attemptStore.ts'
+import { createAttemptStore } from '../store/attempts/attemptStore.ts'
 import { makeStartDue } from '../store/tasks/offers.ts'
+import { createLargeRequests } from '../tasks/largeRequests.ts'
+import type { SeenOutcome } from '../tasks/makeCall.ts'
 import type { Presence } from '../tasks/presence.ts'
-import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
 import type { OfferTaker } from '../tasks/takeOffers.ts'
 import { createOfferTaker } from '../tasks/takeOffers.ts'
@@ -46,12 +48,9 @@ export function createExecution(
   const agent = createUpstreamConnections()
   const attempts = createAttemptStore({
     pool,
-    processId,
     announceEnd,
-    randomBytes,
     random: Math.random,
-    channelsOf: (family) => channelsOf(operatorSettings.channels, family),
-    callsMax: config.upstreamCallsMax,
+    channels: operatorSettings.channels,
     retentionSeconds: config.retentionSeconds,
     tombstoneSeconds: config.tombstoneSeconds,
     inputRetentionSeconds: config.inputRetentionSeconds,
@@ -66,17 +65,23 @@ export function createExecution(
     processId,
     databaseUrl: sessionUrl,
     pool,
-    attempts,
-    blobs,
     log: parts.log,
     onOffer: (offer) => offers.take(offer),
   })
   const onOutcome = (seen: SeenOutcome) => reportOutcome(seen, parts.log, parts.metrics)
-  const produceImage = createProduceImage({ attempts, blobs, presence, callUpstream, onOutcome })
+  const produceImage = createProduceImage({
+    attempts,
+    blobs,
+    presence: { processId, mayCall: presence.isPresent },
+    callUpstream,
+    onOutcome,
+    places: createPlaces(Math.random),
+    enterRequest: createLargeRequests(),
+    callsMax: config.upstreamCallsMax,
+    random: Math.random,
+  })
   const offers = createOfferTaker({
     produceImage,
-    endOfFirstCall: attempts.endOfFirstCall,
-    failTask: attempts.failTask,
     continueAsRun: async (taskId) => {
       const start = await makeStartDue(pool, taskId)
       if (start !== undefined) parts.startRun(start)

@@ -1,13 +1,12 @@
 import type { Pool } from 'pg'
 import { defined } from '../domain/defined.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import { createReconcilerLock } from '../store/connection/reconcilerLock.ts'
 import { createDeliveryStore, createReconcileStore } from './stores.ts'
 import type { ProduceResult } from '../tasks/produceImage.ts'
 import { createCheckStep } from '../tasks/reconcile/checkStep.ts'
 import { createTerminatedRunsStep } from '../tasks/reconcile/terminatedRunsStep.ts'
-import { createCountStep } from '../tasks/reconcile/countStep.ts'
 import { createEndStep } from '../tasks/reconcile/endStep.ts'
 import type { Reconciler } from '../tasks/reconcile/reconciler.ts'
 import { createReconciler } from '../tasks/reconcile/reconciler.ts'
@@ -18,7 +17,7 @@ import {
   createSweepStep,
 } from '../tasks/reconcile/sweepStep.ts'
 import { createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
-import { createSettleStored } from '../tasks/settleOrFail.ts'
+import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { listTerminatedRuns, reportRun } from '../temporal/runs.ts'
@@ -59,8 +58,7 @@ export function createWorkerReconciler(deps: {
         startTask,
         reportRun: (taskId) => reportRun(temporal, taskId),
         cancelTask,
-        failTask,
-        settleStored: createSettleStored({ attempts, blobs }),
+        settleOrFail: createSettleOrFail({ attempts, blobs }),
         onError: (taskId, error) => log.error('task not checked', { taskId, error }),
       }),
       createTerminatedRunsStep({ store, terminatedRuns: () => listTerminatedRuns(temporal) }),
@@ -73,7 +71,6 @@ export function createWorkerReconciler(deps: {
       createExcessInputsStep({ store }),
       createSweepStep({ store, blobs }),
       createPurgeStep({ store }),
-      createCountStep({ store }),
       createWebhookStep({ store: createDeliveryStore(pool) }),
     ],
     onFinding: ({ step, found, count, taskId }) => {

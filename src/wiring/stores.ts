@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
 import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
 import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
@@ -17,13 +16,6 @@ import {
 } from '../store/accounts/accounts.ts'
 import { createFindCaller, createKey, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
-import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
-import { beginAttempt } from '../store/attempts/beginAttempt.ts'
-import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
-import { createBeginFirstCall } from '../store/attempts/beginFirstCall.ts'
-import { createQueuedLooks } from '../store/attempts/queuedLooks.ts'
-import { answerIdsOf, createSettleTask } from '../store/attempts/settleTask.ts'
-import { moveOpenSince } from '../store/channels/openSince.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
 import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
@@ -36,10 +28,6 @@ import {
   openUpload,
   takeUploads,
 } from '../store/reconcile/uploads.ts'
-import type { Lifetimes } from '../store/tasks/lifetimes.ts'
-import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
-import { cancelTask } from '../store/tasks/cancelTask.ts'
-import { createFailTask } from '../store/tasks/failTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { createInsertTask } from '../store/tasks/insertTask.ts'
 import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
@@ -87,22 +75,6 @@ export function createTaskStore(pool: Pool): TaskStore {
   }
 }
 
-/** For the worker and the reconciler: the gate, the ends of attempts, and the ends of tasks. */
-export function createAttemptStore(
-  deps: BeginAttemptDeps & Lifetimes & { readonly announceEnd: AnnounceEnd },
-): AttemptStore {
-  const looks = createQueuedLooks(deps)
-  const gate = { ...deps, ...looks, beginFirstCall: createBeginFirstCall(deps) }
-  return {
-    ...bindFirst(gate, { beginAttempt }),
-    endOfFirstCall: looks.endOfFirstCall,
-    settleTask: createSettleTask(deps),
-    failTask: createFailTask(deps),
-    ...bindFirst(deps, { closeAttempt, abandonAttempt, cancelTask }),
-    ...bindFirst(deps.pool, { answerIdsOf }),
-  }
-}
-
 /** For the steps of the reconciler. */
 export function createReconcileStore(pool: Pool): ReconcileStore {
   return bindFirst(pool, {
@@ -112,7 +84,6 @@ export function createReconcileStore(pool: Pool): ReconcileStore {
     pastEndTasks,
     postponeChecks,
     makeChecksDue,
-    moveOpenSince,
     takeUploads,
     forgetUploads,
     dropExcessInputs,

@@ -1,26 +1,19 @@
 import type { Pool } from 'pg'
 import { assertNever } from '../domain/assertNever.ts'
 import { beatTimeoutMs } from '../domain/limits.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
-import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { Offer } from '../domain/tasks/offer.ts'
-import type { OrphanedAttempt } from '../domain/ports/presenceStore.ts'
 import { beat, leave, markLost } from '../store/attempts/workerProcesses.ts'
 import { messagesOf } from '../store/connection/notifier.ts'
 import { createSession } from '../store/connection/session.ts'
-import { makeChecksDue } from '../store/reconcile/checkSchedule.ts'
 import { offerChannel, readOffer } from '../store/tasks/offers.ts'
 import type { Presence, PresenceEvent } from '../tasks/presence.ts'
 import { createPresence } from '../tasks/presence.ts'
-import { settleAnswer } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 type PresenceParts = {
   readonly processId: string
   readonly databaseUrl: string
   readonly pool: Pool
-  readonly attempts: AttemptStore
-  readonly blobs: BlobStore
   readonly log: Logger
   /** Called with each offer to this process. */
   readonly onOffer: (offer: Offer) => void
@@ -51,11 +44,15 @@ export function createWorkerPresence(parts: PresenceParts): Presence {
   const presence = createPresence({
     processId,
     store: {
-      beat: (sent) => session.run((client) => beat(client, sent)),
+      // Every worker closes its own attempts, so none is an orphan.
+      beat: async (sent) => ({
+        ...(await session.run((client) => beat(client, sent))),
+        orphans: [],
+      }),
       markLost: (silent) => markLost(pool, silent),
       leave: (id) => leave(pool, id),
     },
-    closeOrphan: (orphan) => closeOrphan(parts, orphan),
+    closeOrphan: async () => {},
     onEvent: (event) => logEvent(log, event),
   })
   return {
@@ -65,24 +62,6 @@ export function createWorkerPresence(parts: PresenceParts): Presence {
       await session.close()
     },
   }
-}
-
-/**
- * Closes an open attempt that this process no longer works on. If its call was surely not made, closes it as not
- * called. If an answer is stored, settles the task. Otherwise records an unknown outcome. A task that is live
- * afterwards becomes due for a check, so that it goes on at once.
- */
-async function closeOrphan(
-  { pool, attempts, blobs }: PresenceParts,
-  { taskId, n, answerId, called }: OrphanedAttempt & { readonly called: boolean },
-): Promise<void> {
-  if (!called) {
-    await attempts.abandonAttempt({ taskId, answerId })
-  } else if (!(await settleAnswer({ attempts, blobs }, answerId))) {
-    const evidence = { reason: 'worker_lost' } as const
-    await attempts.closeAttempt({ taskId, n, class: 'unknown', evidence })
-  }
-  await makeChecksDue(pool, [taskId])
 }
 
 function logEvent(log: Logger, event: PresenceEvent): void {

@@ -10,6 +10,8 @@ export type OverdueTask = {
 /** A live task for which no worker may make a call any more. */
 export type PastEndTask = {
   readonly taskId: string
+  /** How many attempts the task has had. */
+  readonly attempts: number
   /**
    * The hard end passed longer ago than the grace period, and at least one check after the hard end could not
    * end the task.
@@ -31,12 +33,10 @@ export type CheckResult =
 
 /**
  * What the reconciler reads and writes. A task is due for a check when no worker has updated it for too long. Each
- * function is one statement, except `moveOpenSince` and `forgetUploads`. Each list contains at most `limit` items,
- * longest overdue first. Implemented in `src/store/reconcile/`, and in `src/store/channels/openSince.ts`.
+ * function is one statement, except `forgetUploads`. Each list contains at most `limit` items, longest overdue first.
+ * Implemented in `src/store/reconcile/`.
  */
 export type ReconcileStore = {
-  /** Moves the time from which the gate counts open attempts, for each channel. Runs one transaction. */
-  readonly moveOpenSince: () => Promise<void>
   /** Returns due tasks before their deadline whose workflow is not known to exist. */
   readonly unstartedTasks: (limit: number) => Promise<readonly TaskStart[]>
   /**

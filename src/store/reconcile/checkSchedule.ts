@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
 import type { CheckResult } from '../../domain/ports/reconcileStore.ts'
-import { isLiveSql } from '../tasks/lockTask.ts'
 
 /**
  * Time from the start of a task's workflow to the first check of the task. Somebody may terminate the workflow before
@@ -40,7 +39,7 @@ export async function markStarted(pool: Pool, taskIds: readonly string[]): Promi
 const markSql = `
   with marked as (
     select task_id from task
-    where task_id = any($1) and started_at is null and ${isLiveSql}
+    where task_id = any($1) and started_at is null and completed_at is null
     order by task_id for update
   )
   update task set started_at = now(), checks = 0,
@@ -70,7 +69,7 @@ export async function postponeChecks(
 const postponeSql = `
   with overdue as (
     select task_id, now() + least($2 * 2.0 ^ least(checks, 20), $3) * interval '1 millisecond' as later
-    from task where task_id = any($1) and ${isLiveSql}
+    from task where task_id = any($1) and completed_at is null
     order by task_id for update
   )
   update task set checks = checks + 1,
@@ -86,7 +85,7 @@ export async function makeChecksDue(pool: Pool, taskIds: readonly string[]): Pro
     name: 'hasten-checks',
     text: `with due as (
         select task_id from task
-        where task_id = any($1) and ${isLiveSql} and next_check_at > now()
+        where task_id = any($1) and completed_at is null and next_check_at > now()
         order by task_id for update
       )
       update task set next_check_at = now() from due where task.task_id = due.task_id`,

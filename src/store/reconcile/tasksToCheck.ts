@@ -5,7 +5,7 @@ import type { OverdueTask, PastEndTask } from '../../domain/ports/reconcileStore
 import type { TaskStart } from '../../domain/ports/taskRuns.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
-import { processPresentSql } from '../tasks/lockTask.ts'
+import { isLostSql } from '../attempts/closeAttempt.ts'
 
 /**
  * Returns due live tasks before their deadline whose workflow is not known to exist, longest overdue first.
@@ -68,8 +68,8 @@ const overdueSql = `
   select ${taskStartColumns}, coalesce(open.present and hard_end_at > now(), false) as "callUnderWay"
   from task
   left join lateral (
-    select bool_or(${processPresentSql}) as present from attempt
-    where attempt.task_id = task.task_id and reason is null
+    select bool_or(not ${isLostSql}) as present from attempt
+    where attempt.task_id = task.task_id and closed_at is null
   ) open on true
   where status in ('queued', 'processing') and next_check_at <= now()
     and started_at is not null
@@ -77,7 +77,7 @@ const overdueSql = `
   order by next_check_at limit $1`
 
 const pastEndSql = `
-  select task_id as "taskId",
+  select task_id as "taskId", attempts,
     hard_end_at + $2::float8 * interval '1 millisecond' <= now()
       and next_check_at > hard_end_at as "graceOver"
   from task
@@ -85,7 +85,7 @@ const pastEndSql = `
     and deadline_at <= now()
     and (hard_end_at <= now() or not exists (
       select from attempt
-      where attempt.task_id = task.task_id and reason is null and ${processPresentSql}))
+      where attempt.task_id = task.task_id and closed_at is null and not ${isLostSql}))
   order by deadline_at limit $1`
 
 export type TaskStartRow = {

@@ -4,7 +4,6 @@ import type { Offer } from '../../domain/tasks/offer.ts'
 import type { TaskStart } from '../../domain/ports/taskRuns.ts'
 import type { TaskStartRow } from '../reconcile/tasksToCheck.ts'
 import { taskStartColumns, taskStartOf } from '../reconcile/tasksToCheck.ts'
-import { isLiveSql } from './lockTask.ts'
 
 /** Returns the channel of PostgreSQL's NOTIFY on which a process hears its offers. */
 export function offerChannel(processId: string): string {
@@ -42,7 +41,7 @@ export async function makeStartDue(pool: Pool, taskId: string): Promise<TaskStar
   const { rows } = await pool.query<TaskStartRow>({
     name: 'make-start-due',
     text: `update task set checks = 0, next_check_at = now() + interval '2 seconds'
-      where task_id = $1 and ${isLiveSql} and started_at is null
+      where task_id = $1 and completed_at is null and started_at is null
       returning ${taskStartColumns}`,
     values: [taskId],
   })

@@ -4,7 +4,9 @@ import type { DeliveryPage } from '../../domain/ports/webhookStore.ts'
 import type { Delivery, DeliveryAttempt } from '../../domain/webhooks/delivery.ts'
 import { testDeliveriesMax } from '../../domain/webhooks/webhook.ts'
 import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
-import { newDeliveryIdSql } from './deliveriesOfEnd.ts'
+
+/** The id of a new delivery, which is also the `webhook-id` of all its tries. */
+export const newDeliveryIdSql = `'whd_' || replace(gen_random_uuid()::text, '-', '')`
 
 /** Returns the deliveries of a webhook, newest first. */
 export async function listDeliveries(

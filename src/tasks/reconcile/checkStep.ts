@@ -1,8 +1,9 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
-import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
 import type { OverdueTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 import type { RunReport, StartTask } from '../../domain/ports/taskRuns.ts'
+import type { AttemptStore } from '../../store/attempts/attemptStore.ts'
+import type { FailResult } from '../../store/tasks/ends.ts'
 import type { PostponeOnErrorDeps } from './inParallel.ts'
 import { inParallel, postponeOnError } from './inParallel.ts'
 import type { ReconcileStep, ReportFinding } from './reconciler.ts'
@@ -12,8 +13,7 @@ export type CheckDeps = PostponeOnErrorDeps & {
   readonly reportRun: (taskId: string) => Promise<RunReport>
   readonly startTask: StartTask
   readonly cancelTask: AttemptStore['cancelTask']
-  readonly settleStored: (taskId: string) => Promise<boolean>
-  readonly failTask: AttemptStore['failTask']
+  readonly settleOrFail: (taskId: string, failure: TaskFailure) => Promise<FailResult>
 }
 
 const batchMax = 100
@@ -96,12 +96,11 @@ async function endWithoutRun(
   report: ReportFinding,
 ): Promise<void> {
   const { taskId } = task.start
-  if (await deps.settleStored(taskId)) return report({ found: 'settled', count: 1, taskId })
-  if (task.callUnderWay) return deps.store.postponeChecks([taskId], 'call_under_way')
   if (run.stopped && (await deps.cancelTask(taskId, 'asked')) === 'cancelled') {
     return report({ found: 'cancelled', count: 1, taskId })
   }
-  const result = await deps.failTask(taskId, lostRun)
+  const result = await deps.settleOrFail(taskId, lostRun)
+  if (result === 'succeeded') report({ found: 'settled', count: 1, taskId })
   if (result === 'failed') report({ found: 'failed', count: 1, taskId })
   // The call may have begun after this task was listed as overdue.
   if (result === 'call_under_way') await deps.store.postponeChecks([taskId], 'call_under_way')

@@ -1,7 +1,7 @@
 import type { TaskFailure } from '../../domain/failure.ts'
 import { unreadableStoreMsMax } from '../../domain/limits.ts'
-import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
 import type { PastEndTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
+import type { AttemptStore } from '../../store/attempts/attemptStore.ts'
 import type { PostponeOnErrorDeps } from './inParallel.ts'
 import { inParallel, postponeOnError } from './inParallel.ts'
 import type { ProduceResult } from '../produceImage.ts'
@@ -49,14 +49,6 @@ export function createEndStep(deps: EndDeps): ReconcileStep {
   }
 }
 
-async function end(deps: EndDeps, task: PastEndTask): Promise<'settled' | 'failed' | undefined> {
-  const result = await settleOrFailure(deps, task)
-  if (result.kind === 'succeeded') return 'settled'
-  if (result.kind !== 'end') return undefined
-  const failed = await deps.failTask(task.taskId, result.failure)
-  return failed === 'failed' ? 'failed' : undefined
-}
-
 /** The failure of a task that must end while the blob store cannot say whether an answer is stored. */
 const storeUnreadable: TaskFailure = {
   code: 'generation_timeout',
@@ -64,16 +56,17 @@ const storeUnreadable: TaskFailure = {
   workPossible: true,
 }
 
-async function settleOrFailure(
+async function end(
   deps: EndDeps,
-  { taskId, graceOver }: PastEndTask,
-): Promise<ProduceResult> {
+  { taskId, attempts, graceOver }: PastEndTask,
+): Promise<'settled' | 'failed' | undefined> {
   try {
-    return await deps.produceImage({ taskId })
+    const { kind } = await deps.produceImage({ taskId })
+    if (kind === 'succeeded') return 'settled'
+    return kind === 'failed' ? kind : undefined
   } catch (error) {
-    if (graceOver && error instanceof AnswerUnknownError) {
-      return { kind: 'end', failure: storeUnreadable }
-    }
-    throw error
+    if (!graceOver || !(error instanceof AnswerUnknownError)) throw error
+    const result = await deps.failTask(taskId, storeUnreadable, attempts)
+    return result === 'failed' ? result : undefined
   }
 }

@@ -6,7 +6,7 @@ import type { TemporalSettings } from '../connect.ts'
 import { connectionOptions } from '../connect.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 
-type ActivityName = 'produceImage' | 'recordFailure' | 'cancelTask'
+type ActivityName = 'produceImage' | 'cancelTask'
 
 type WorkerOptions = {
   readonly settings: TemporalSettings
@@ -84,12 +84,12 @@ async function createWorkflowWorker(
   connection: NativeConnection,
   options: WorkerOptions,
 ): Promise<Worker> {
-  const { recordFailure, cancelTask } = options.activities
+  const { cancelTask } = options.activities
   return Worker.create({
     ...sharedOptions(connection, options),
     taskQueue: workflowTaskQueue,
     workflowBundle: options.bundle,
-    activities: { recordFailure, cancelTask },
+    activities: { cancelTask },
     maxCachedWorkflows: cachedWorkflowsMax,
     maxConcurrentWorkflowTaskExecutions: workflowSlots,
     maxConcurrentActivityTaskExecutions: recordSlots,

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { assetUrl } from '../../src/http/assetUrl.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
 import { insertTask } from '../support/database/insertTask.ts'
@@ -137,7 +137,7 @@ describe('darkroom task show', () => {
     } as const
     await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    await attempts.failTask(taskId, failure)
+    await attempts.failTask(taskId, failure, 0)
     await world.pool.query('update task set started_at = now() where task_id = $1', [taskId])
     const shown = await world.json<{ timeline: { event: string }[] }>('task', 'show', taskId)
     expect(shown).toMatchObject({

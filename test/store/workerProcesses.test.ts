@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { beat, leave, markLost } from '../../src/store/attempts/workerProcesses.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
-import { outcomesOf, testProcessId } from '../support/database/testAttempts.ts'
+import { setTask, taskRow } from '../support/database/reconcileWorld.ts'
+import { openAttempt, outcomesOf, testProcessId } from '../support/database/testAttempts.ts'
 
 const world = useAttemptWorld()
 beforeEach(() => world.pool.query('delete from attempt; delete from worker_process'))
@@ -80,11 +80,15 @@ describe('a process that is marked as lost', () => {
     await sendBeat(testProcessId)
     const { taskId } = await calledTask()
     await setTask(world.pool, taskId, { hard_end_at: 'now()' })
-    await world.attempts.failTask(taskId, {
-      code: 'upstream_error',
-      cause: 'unknown',
-      workPossible: true,
-    })
+    await world.attempts.failTask(
+      taskId,
+      {
+        code: 'upstream_error',
+        cause: 'unknown',
+        workPossible: true,
+      },
+      0,
+    )
     expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
     await silence(testProcessId, 20)
     for (const each of (await sendBeat('another')).silent) await markLost(world.pool, each)

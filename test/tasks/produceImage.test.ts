@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { AttemptClose } from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptClose } from '../../src/store/attempts/attemptStore.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
 import type { RequestRooms } from '../../src/tasks/requestRoom.ts'

@@ -18,11 +18,11 @@ type Path = {
 const succeeded: ProduceResult = { kind: 'succeeded' }
 const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'cooldown' })
 const rejected: ProduceResult = {
-  kind: 'end',
+  kind: 'failed',
   failure: { code: 'content_policy_violation', cause: 'rejected', workPossible: false },
 }
 const refused: ProduceResult = {
-  kind: 'end',
+  kind: 'failed',
   failure: {
     code: 'rate_limit_exceeded',
     cause: 'refused',
@@ -47,7 +47,6 @@ const paths: Readonly<Record<string, Path>> = {
     },
   },
   failedWithRetryAfter: { script: { produce: [wait(1_100), refused] } },
-  succeededWhileFailing: { script: { produce: [refused], recorded: 'succeeded' } },
   cancelled: { script: { produce: [wait(600_000)], cancelled: true }, cancel: 'running' },
   cancelledUnseen: { script: { produce: [], cancelled: true }, cancel: 'unseen' },
   cancelUnseenRefused: { script: { produce: [succeeded], cancelled: false }, cancel: 'unseen' },

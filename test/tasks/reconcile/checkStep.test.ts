@@ -10,14 +10,13 @@ import { balanceOf } from '../../support/database/money.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
   endLease,
-  openAttempt,
   openReconcileWorld,
   runStep,
   setTask,
   storeTestAnswer,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
-import { loseWorker } from '../../support/database/testAttempts.ts'
+import { openAttempt, loseWorker } from '../../support/database/testAttempts.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
 import { openTestWorld, handleOf, testStart } from '../../support/temporal/temporalWorld.ts'

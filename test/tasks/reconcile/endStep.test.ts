@@ -6,14 +6,13 @@ import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
-  openAttempt,
   openReconcileWorld,
   runStep,
   setTask,
   storeTestAnswer,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
-import { alwaysPresent } from '../../support/database/testAttempts.ts'
+import { openAttempt, alwaysPresent } from '../../support/database/testAttempts.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 
 let world: ReconcileWorld

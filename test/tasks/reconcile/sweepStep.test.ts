@@ -12,9 +12,8 @@ import {
 import { readAnswerMeta } from '../../../src/tasks/storedAnswer.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
-import { loseWorker } from '../../support/database/testAttempts.ts'
+import { openAttempt, loseWorker } from '../../support/database/testAttempts.ts'
 import {
-  openAttempt,
   openReconcileWorld,
   runStep,
   setTask,
@@ -94,7 +93,7 @@ describe('the sweep', () => {
     const { n, answerId } = await openAttempt(world.attempts, taskId)
     const failure = { code: 'generation_timeout', cause: 'deadline', workPossible: true } as const
     await loseWorker(world.pool, taskId)
-    await world.attempts.failTask(taskId, failure)
+    await world.attempts.failTask(taskId, failure, 0)
     await world.pool.query('update upload set sweep_after = now()')
     const store = async () => {
       await storeTestAnswer(world.blobs, { taskId, n, answerId })
@@ -145,7 +144,7 @@ describe('what is kept of failed tasks for a retry', () => {
        values ($1, 'input', $2, $3, 'infinity')`,
       [name, taskId, bytes],
     )
-    await world.attempts.failTask(taskId, failure)
+    await world.attempts.failTask(taskId, failure, 0)
     const until = `now() + interval '${hours} hours'`
     await setTask(world.pool, taskId, { retry_until: until })
     return taskId
@@ -206,11 +205,15 @@ describe('the purge', () => {
       [accountId, taskId],
     )
     await loseWorker(world.pool, taskId)
-    await world.attempts.failTask(taskId, {
-      code: 'upstream_error',
-      cause: 'unknown',
-      workPossible: true,
-    })
+    await world.attempts.failTask(
+      taskId,
+      {
+        code: 'upstream_error',
+        cause: 'unknown',
+        workPossible: true,
+      },
+      0,
+    )
     expect(await purge()).toEqual([])
 
     await setTask(world.pool, taskId, { purge_at: 'now()' })

@@ -24,6 +24,9 @@ export type Places = {
 /** How often the first in line asks while nothing happens. */
 const askEveryMs = 250
 
+/** Node's timers count to 2^31 - 1 ms. */
+const timerMsMax = 2 ** 31 - 1
+
 type Line = {
   readonly channels: readonly string[]
   /** By account and kind. The first lane is the next. */
@@ -73,7 +76,7 @@ export function createPlaces(random: () => number): Places {
         `${accountId} ${sync}`,
         ask,
         AbortSignal.any([
-          AbortSignal.timeout(Math.max(0, Math.min(limitMs, 2 ** 31 - 1))),
+          AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(limitMs, timerMsMax)))),
           ...(signal === undefined ? [] : [signal]),
         ]),
       )

@@ -25,8 +25,7 @@ export type ProduceImageActivityDeps = {
 export type ProduceArgument = { readonly taskId: string; readonly giveUp?: boolean }
 
 /**
- * The result of an activity that did not fail. `over`: the task had already ended with an image or was cancelled, or
- * does not exist. Every other end is thrown as an `ApplicationFailure`, again when the activity runs again.
+ * The result of an activity that did not fail. `over`: the task was cancelled, or does not exist. Every other end is thrown as an `ApplicationFailure`, again when the activity runs again.
  */
 type Produced = { readonly outcome: 'succeeded' | 'over' }
 
@@ -56,11 +55,13 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
     switch (result.kind) {
       case 'succeeded':
         return { outcome: 'succeeded' }
-      case 'over':
-        if (result.failure === undefined || result.failure.code === 'cancelled') {
-          return { outcome: 'over' }
-        }
-        throw endFailure(result.failure, stage?.channel)
+      case 'over': {
+        const { end } = result
+        if (end === undefined) return { outcome: 'over' }
+        if (end === 'succeeded') return { outcome: end }
+        if (end.code === 'cancelled') return { outcome: 'over' }
+        throw endFailure(end, stage?.channel)
+      }
       case 'failed':
         throw endFailure(result.failure, stage?.channel)
       case 'wait':

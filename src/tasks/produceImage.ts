@@ -12,6 +12,7 @@ import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import type { OpenedAttempt, Via } from '../store/attempts/openAttempt.ts'
+import type { Over } from '../store/attempts/readTaskFacts.ts'
 import type { EnterRequest } from './largeRequests.ts'
 import type { SeenOutcome, Stage } from './makeCall.ts'
 import { makeCall } from './makeCall.ts'
@@ -59,8 +60,8 @@ export type ProduceResult =
   | { readonly kind: 'succeeded' }
   /** The task ended now without an image. */
   | { readonly kind: 'failed'; readonly failure: TaskFailure }
-  /** The task had already ended, with this failure when it failed, or does not exist. */
-  | { readonly kind: 'over'; readonly failure?: TaskFailure }
+  /** The task had already ended, or does not exist. */
+  | Over
   /** Run `produceImage` again after `delayMs`. The delay contains its jitter. */
   | (Omit<Wait, 'inLine'> & {
       /** The channel that refused the last call of this execution. No `httpStatus`: there was no connection. */
@@ -142,7 +143,7 @@ const notPresent = { kind: 'wait', delayMs: callCheckMs, reason: 'not_present' }
 type Step =
   | Exclude<NextStep, { kind: 'call' | 'end' }>
   | { readonly kind: 'end'; readonly failure: TaskFailure; readonly attempts: number }
-  | { readonly kind: 'over'; readonly failure?: TaskFailure }
+  | Over
   /** The row has changed since its facts were read. */
   | { readonly kind: 'changed' }
   | Opened

@@ -6,7 +6,7 @@ import { assetUrl } from '../../src/http/assetUrl.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
+import { openAttempt, createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import type { CliWorld } from './openCliWorld.ts'
@@ -95,9 +95,8 @@ describe('darkroom task list', () => {
 describe('darkroom task list, for a task with an image', () => {
   it('shows the URL that the API returns, but only with SIGNING_KEYS and PUBLIC_URL', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const begun = await attempts.beginAttempt({ taskId })
-    if (begun.kind !== 'opened') throw new Error(begun.kind)
-    await attempts.settleTask({ meta: testMeta(taskId), answerId: begun.attempt.answerId })
+    const { answerId } = await openAttempt(attempts, taskId)
+    await attempts.settleTask({ meta: testMeta(taskId), answerId })
     const task = await createTaskStore(world.pool).readTask(taskId)
     if (task === undefined) throw new Error('no task')
     const secret = 'sixteen characters'
@@ -127,8 +126,7 @@ describe('darkroom task list, for a task with an image', () => {
 describe('darkroom task show', () => {
   it('shows the attempts, ledger entries and end of a task, and its page in the Temporal UI', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const begun = await attempts.beginAttempt({ taskId })
-    if (begun.kind !== 'opened') throw new Error(begun.kind)
+    const { answerId } = await openAttempt(attempts, taskId)
     const evidence = {
       reason: 'server_error',
       httpStatus: 502,
@@ -181,7 +179,7 @@ describe('darkroom task cancel', () => {
 
   it('does not cancel a task with a call under way, with exit code 1', async () => {
     const { taskId } = await insertTask(world.pool)
-    await attempts.beginAttempt({ taskId })
+    await openAttempt(attempts, taskId)
     const run = await world.run('task', 'cancel', taskId, '--json')
     expect(run.exitCode).toBe(1)
     expect(JSON.parse(run.stdout)).toEqual({ cancelled: false })

@@ -205,8 +205,11 @@ describe('the facts of a task', () => {
       retryAfterMs: 9_000,
     } as const
     await world.attempts.failTask(none.taskId, failure, 0)
-    expect(await world.attempts.readTaskFacts(image.taskId)).toEqual({ kind: 'over' })
-    expect(await world.attempts.readTaskFacts(none.taskId)).toEqual({ kind: 'over', failure })
+    expect(await world.attempts.readTaskFacts(image.taskId)).toEqual({
+      kind: 'over',
+      end: 'succeeded',
+    })
+    expect(await world.attempts.readTaskFacts(none.taskId)).toEqual({ kind: 'over', end: failure })
   })
 
   it.each([

@@ -63,16 +63,14 @@ describe('a process that is marked as lost', () => {
   it('loses its calls at once: their tasks are due, and the next worker may call', async () => {
     await sendBeat(testProcessId)
     const { taskId } = await calledTask()
-    expect(await world.attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({
-      kind: 'wait',
-    })
     await silence(testProcessId, 20)
     const [silent] = (await sendBeat('another')).silent
     if (silent === undefined) throw new Error('not silent')
     expect(await markLost(world.pool, silent)).toBe(true)
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(0)
-    await world.attempts.beginAttempt({ taskId, checked: 1 })
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
+    expect(await world.attempts.readTaskFacts(taskId)).toMatchObject({
+      facts: { open: { lost: true } },
+    })
     expect((await sendBeat('another')).silent).toEqual([])
   })
 
@@ -87,7 +85,7 @@ describe('a process that is marked as lost', () => {
         cause: 'unknown',
         workPossible: true,
       },
-      0,
+      1,
     )
     expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
     await silence(testProcessId, 20)
@@ -100,7 +98,6 @@ it('deletes the row of a process that leaves, but not while one of its attempts 
   await sendBeat(testProcessId)
   const { taskId } = await calledTask()
   await leave(world.pool, testProcessId)
-  expect(await world.attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({ kind: 'wait' })
   await world.attempts.closeAttempt({
     taskId,
     n: 1,

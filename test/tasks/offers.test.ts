@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { TaskStart } from '../../src/domain/ports/taskRuns.ts'
 import type { OfferResult } from '../../src/domain/tasks/offer.ts'
-import type { ProduceResult } from '../../src/tasks/produceImage.ts'
+import type { ProduceInput, ProduceResult } from '../../src/tasks/produceImage.ts'
 import { createOfferSender } from '../../src/tasks/sendOffers.ts'
 import { createOfferTaker } from '../../src/tasks/takeOffers.ts'
 
@@ -70,22 +70,17 @@ describe('an offered task', () => {
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
-function taking(produce: (taskId: string) => Promise<ProduceResult>) {
+function taking(
+  produce: (taskId: string, onLine: ProduceInput['onLine']) => Promise<ProduceResult>,
+) {
   const results: OfferResult[] = []
   const runs: string[] = []
-  const failed: string[] = []
   const errors: string[] = []
   const stopping = new AbortController()
   const taker = createOfferTaker({
-    produceImage: ({ taskId, via }) => {
+    produceImage: ({ taskId, via, onLine }) => {
       expect(via).toBe('offer')
-      return produce(taskId)
-    },
-    endOfFirstCall: async (taskId) =>
-      taskId === 'refused' ? { failure, accountId: 'acc' } : undefined,
-    failTask: async (taskId) => {
-      failed.push(taskId)
-      return 'failed'
+      return produce(taskId, onLine)
     },
     continueAsRun: async (taskId) => void runs.push(taskId),
     slots: { A: 1, B: 2 },
@@ -93,21 +88,20 @@ function taking(produce: (taskId: string) => Promise<ProduceResult>) {
     onResult: (result) => void results.push(result),
     onUnexpected: (taskId) => void errors.push(taskId),
   })
-  return { taker, results, runs, failed, errors, stopping }
+  return { taker, results, runs, errors, stopping }
 }
 
 describe('an offer', () => {
   it.each([
     [{ kind: 'succeeded' }, 'succeeded'],
     [{ kind: 'over' }, 'over'],
-    [{ kind: 'end', failure }, 'failed'],
+    [{ kind: 'failed', failure }, 'failed'],
   ] as const)('whose task has ended is not continued: %j', async (result, expected) => {
-    const { taker, results, runs, failed } = taking(async () => result)
+    const { taker, results, runs } = taking(async () => result)
     taker.take({ taskId: 'task', family: 'B' })
     await taker.idle()
     expect(results).toEqual([expected])
     expect(runs).toEqual([])
-    expect(failed).toEqual(result.kind === 'end' ? ['task'] : [])
   })
 
   it.each([
@@ -142,12 +136,15 @@ describe('an offer', () => {
     expect(results.toSorted()).toEqual(['no_slot', ...Array(4).fill('succeeded')])
   })
 
-  it('beyond the slots of its family ends at once when its task must end now', async () => {
+  it('takes no slot while its task stands in line', async () => {
     const done = Promise.withResolvers<ProduceResult>()
-    const { taker, results, runs, failed } = taking(() => done.promise)
-    for (const taskId of ['b1', 'b2', 'refused']) taker.take({ taskId, family: 'B' })
+    const { taker, runs } = taking(async (_taskId, onLine) => {
+      onLine?.(true)
+      return done.promise.finally(() => onLine?.(false))
+    })
+    for (const taskId of ['b1', 'b2', 'b3']) taker.take({ taskId, family: 'B' })
     await sleep(5)
-    expect([results, runs, failed]).toEqual([['failed'], [], ['refused']])
+    expect(runs).toEqual([])
     done.resolve({ kind: 'succeeded' })
     await taker.idle()
   })

@@ -60,7 +60,7 @@ describe('produceImage', () => {
     const { call, calls } = countedUpstream()
     const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(await produce({ taskId })).toEqual({ kind: 'over' })
+    expect(await produce({ taskId })).toEqual({ kind: 'over', end: 'succeeded' })
     expect(calls()).toBe(1)
     expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
   })
@@ -71,7 +71,7 @@ describe('produceImage', () => {
     const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
     const failure = { code: 'content_policy_violation', cause: 'rejected', workPossible: false }
     expect(await produce({ taskId })).toEqual({ kind: 'failed', failure })
-    expect(await produce({ taskId })).toEqual({ kind: 'over', failure })
+    expect(await produce({ taskId })).toEqual({ kind: 'over', end: failure })
     expect(calls()).toBe(1)
     expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, available: 1000 })
   })

@@ -5,8 +5,6 @@ import { expect, it, onTestFinished } from 'vitest'
 import { beatEveryMs, beatTimeoutMs, doubtMs } from '../../src/domain/limits.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createWorkerPresence } from '../../src/wiring/workerPresence.ts'
-import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { until } from '../support/timing.ts'
 
@@ -49,8 +47,6 @@ it('beats again before other processes may count it as lost, when PostgreSQL is 
     processId: 'own',
     databaseUrl: way.url,
     pool,
-    attempts: await createTestAttempts(pool),
-    blobs: createMemoryBlobs(),
     log: createLogger({ level: 'error', process: 'worker', pretty: false }),
     onOffer: () => {},
   })

@@ -18,10 +18,10 @@ export type FactsDeps = {
   readonly random: () => number
 }
 
-/** The facts of a live task, or that it is over: with its failure, or without one when it succeeded or is purged. */
-export type FactsResult =
-  | { readonly kind: 'live'; readonly facts: TaskFacts }
-  | { readonly kind: 'over'; readonly failure?: TaskFailure }
+export type FactsResult = { readonly kind: 'live'; readonly facts: TaskFacts } | Over
+
+/** A task that has ended. `end` is absent when there is no such task, or it is purged. */
+export type Over = { readonly kind: 'over'; readonly end?: 'succeeded' | TaskFailure }
 
 /**
  * Reads what decides the next step of a task, without locks. Every transition checks its own conditions when it changes
@@ -41,7 +41,7 @@ export async function readTaskFacts(deps: FactsDeps, taskId: string): Promise<Fa
   })
   const [row] = rows
   if (row === undefined) return { kind: 'over' }
-  if (row.isOver) return { kind: 'over', ...defined({ failure: failureOf(row) }) }
+  if (row.isOver) return { kind: 'over', end: endOf(row) }
   const { route, family, attempts, states, nowMs, createdAtMs, deadlineAtMs, hardEndAtMs } = row
   const open = attempts.find((attempt) => attempt.class === null)
   const ordered = orderChannels(
@@ -67,8 +67,9 @@ export async function readTaskFacts(deps: FactsDeps, taskId: string): Promise<Fa
   }
 }
 
-function failureOf({ failureCode, failureCause, workPossible, retryAfterMs }: FactsRow) {
-  if (failureCode === null || failureCause === null) return undefined
+function endOf(row: FactsRow): 'succeeded' | TaskFailure {
+  const { failureCode, failureCause, workPossible, retryAfterMs } = row
+  if (failureCode === null || failureCause === null) return 'succeeded'
   return { code: failureCode, cause: failureCause, workPossible, ...defined({ retryAfterMs }) }
 }
 

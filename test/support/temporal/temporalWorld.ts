@@ -75,6 +75,21 @@ export function handleOf(world: Pick<TemporalWorld, 'temporal'>, taskId: string)
   return world.temporal.client.workflow.getHandle(workflowIdOf(taskId))
 }
 
+/** Fails the pending activity of a task's workflow for good, as an operator does in Temporal's UI. */
+export async function failActivity(
+  world: Pick<TemporalWorld, 'temporal' | 'settings'>,
+  taskId: string,
+): Promise<void> {
+  const { raw } = await handleOf(world, taskId).describe()
+  await world.temporal.client.workflowService.respondActivityTaskFailedById({
+    namespace: world.settings.namespace,
+    workflowId: workflowIdOf(taskId),
+    activityId: raw.pendingActivities?.[0]?.activityId ?? '',
+    failure: { message: 'an operator', applicationFailureInfo: { nonRetryable: true } },
+    identity: 'an operator',
+  })
+}
+
 let prepared: Promise<WorkflowBundle> | undefined
 
 /** The workflow code of this repository. */

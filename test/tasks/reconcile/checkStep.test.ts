@@ -3,7 +3,7 @@ import type { RunReport, StartResult } from '../../../src/domain/ports/taskRuns.
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
 import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
 import { createTerminatedRunsStep } from '../../../src/tasks/reconcile/terminatedRunsStep.ts'
-import { createSettleStored } from '../../../src/tasks/settleOrFail.ts'
+import { createSettleOrFail } from '../../../src/tasks/settleOrFail.ts'
 import { listTerminatedRuns, reportRun } from '../../../src/temporal/runs.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
@@ -40,7 +40,7 @@ beforeEach(async () => {
 })
 
 function check(
-  given: Partial<Pick<CheckDeps, 'settleStored' | 'onError'>> & {
+  given: Partial<Pick<CheckDeps, 'settleOrFail' | 'onError'>> & {
     readonly report?: RunReport
     readonly start?: StartResult
   } = {},
@@ -56,8 +56,7 @@ function check(
           : async () => report,
       startTask: start === undefined ? temporal.startTask : async () => start,
       cancelTask: attempts.cancelTask,
-      failTask: attempts.failTask,
-      settleStored: createSettleStored({ attempts, blobs }),
+      settleOrFail: createSettleOrFail({ attempts, blobs }),
       onError: (taskId, error) => {
         throw new Error(`${taskId} was not checked`, { cause: error })
       },

@@ -1,7 +1,6 @@
-import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { createProduceImage } from '../../../src/tasks/produceImage.ts'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createEndStep } from '../../../src/tasks/reconcile/endStep.ts'
-import { createSettleOrFail, createSettleStored } from '../../../src/tasks/settleOrFail.ts'
+import { createSettleOrFail } from '../../../src/tasks/settleOrFail.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
@@ -12,7 +11,8 @@ import {
   storeTestAnswer,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
-import { openAttempt, alwaysPresent } from '../../support/database/testAttempts.ts'
+import { loseWorker, openAttempt } from '../../support/database/testAttempts.ts'
+import { createTestProduceImage } from '../../support/database/testProduceImage.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 
 let world: ReconcileWorld
@@ -87,10 +87,7 @@ describe('the end of a task past its deadline', () => {
     const attempt = await openAttempt(world.attempts, stored.taskId)
     await storeTestAnswer(world.blobs, { taskId: stored.taskId, ...attempt })
     for (const { taskId } of [failing, stored]) await setTask(world.pool, taskId, pastDeadline)
-    await world.pool.query('update worker_process set lost_at = now()')
-    onTestFinished(async () => {
-      await world.pool.query('update worker_process set lost_at = null')
-    })
+    for (const { taskId } of [failing, stored]) await loseWorker(world.pool, taskId)
     expect(await world.store.overdueTasks(10)).toEqual([])
     expect(await endStep().run()).toEqual(
       expect.arrayContaining([
@@ -144,8 +141,7 @@ describe('the end of a task past its deadline', () => {
       const callUpstream = async () => {
         throw new Error('the reconciler called an upstream')
       }
-      const produceImage = createProduceImage({
-        presence: alwaysPresent,
+      const produceImage = createTestProduceImage({
         attempts: world.attempts,
         blobs,
         callUpstream,
@@ -185,8 +181,8 @@ describe('the end of a task past its deadline', () => {
       expect(await settleOrFail(taskId, failure)).toBe('over')
       // The store can be read again and contains the image.
       expect(await endStep().run()).toEqual([])
-      const settleStored = createSettleStored({ attempts: world.attempts, blobs: world.blobs })
-      expect(await settleStored(taskId)).toBe(false)
+      const again = createSettleOrFail({ attempts: world.attempts, blobs: world.blobs })
+      expect(await again(taskId, failure)).toBe('over')
       expect(await balanceOf(world.pool, accountId)).toEqual(released)
     })
 

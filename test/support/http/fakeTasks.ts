@@ -56,7 +56,7 @@ export function createFakeTasks(blobs: BlobStore) {
     },
     accept: async (input) => {
       await settings.beforeAccept?.()
-      const request = [...canonicalRequest(input.request)].join('')
+      const request = canonicalRequest(input.request)
       const key = Buffer.from(input.idempotencyKey ?? []).toString('latin1')
       const known = key === '' ? undefined : keys.get(key)
       if (known !== undefined && known.request !== request) {

@@ -48,8 +48,8 @@ export async function callOutcome(
     // zlib may still read a body that was packed.
     if (looksLikeJson(body)) freeMemory(body)
     isKept = verdict.class === 'succeeded'
-    return withEvidence(verdict, about, (image) => {
-      freeMemory(image)
+    return withEvidence(verdict, about, (image, isUnread) => {
+      if (isUnread) freeMemory(image)
       giveBack()
     })
   } finally {
@@ -120,14 +120,17 @@ async function verdictOf(
 function withEvidence(
   { reason, ...outcome }: AnswerVerdict,
   about: Omit<OutcomeEvidence, 'reason'>,
-  discard: (image: Buffer) => void,
+  discard: (image: Buffer, isUnread: boolean) => void,
 ): UpstreamOutcome {
   const evidence = { reason, ...about }
   return outcome.class === 'succeeded'
     ? {
         ...outcome,
         evidence,
-        image: { ...outcome.image, discard: () => discard(outcome.image.bytes) },
+        image: {
+          ...outcome.image,
+          discard: ({ isUnread }) => discard(outcome.image.bytes, isUnread),
+        },
       }
     : { ...outcome, evidence }
 }

@@ -61,7 +61,7 @@ describe('large answers', () => {
       // A small answer does not wait.
       expect((await call(small, family)).class).toBe('succeeded')
       expect(await Promise.race([second, sleep(500, 'waits')])).toBe('waits')
-      first.image.discard()
+      first.image.discard({ isUnread: true })
       expect((await second).class).toBe('succeeded')
       expect(openFilesIn(tempDir)).toBe(0)
     },

@@ -36,9 +36,9 @@ async function callAndStore(order: number): Promise<number> {
   })
   if (outcome.class !== 'succeeded') throw new Error(outcome.evidence.reason)
   const { length } = outcome.image.bytes
-  await blobs.put(`an${order}/image`, outcome.image.bytes)
+  await blobs.put([`an${order}/image`, outcome.image.bytes])
   await blobs.deletePrefix(`an${order}`)
-  outcome.image.discard()
+  outcome.image.discard({ isUnread: true })
   return length
 }
 

@@ -153,7 +153,7 @@ export function createFakeTasks(blobs: BlobStore) {
   async function finish(taskId: string): Promise<void> {
     const answerId = `an${taskId.slice(5)}`
     const key = answerImageKey(answerId)
-    await blobs.put(key, redPixelPng)
+    await blobs.put([key, redPixelPng])
     const sha256 = createHash('sha256').update(redPixelPng).digest('hex')
     change(taskId, {
       status: 'succeeded',

@@ -54,7 +54,14 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     '@temporalio/worker',
     'node',
   ],
-  'src/telemetry': ['src/domain', '@opentelemetry', 'pino', 'prom-client', 'node'],
+  'src/telemetry': [
+    'src/domain',
+    'types:src/store',
+    '@opentelemetry',
+    'pino',
+    'prom-client',
+    'node',
+  ],
   'src/cli': ['src/domain', 'src/tasks', 'commander', 'node'],
 
   // Configuration. The linter checks that only `src/config.ts` and `src/dev` read the environment.

@@ -1,5 +1,5 @@
 import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
-import type { StateSample } from '../domain/ports/stateSample.ts'
+import type { StateSample } from '../store/sampleState.ts'
 import type { OfferResult } from '../domain/tasks/offer.ts'
 import { offerResults } from '../domain/tasks/offer.ts'
 import type { Verdict } from '../domain/webhooks/retries.ts'

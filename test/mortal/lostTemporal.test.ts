@@ -8,7 +8,7 @@ import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { openTestWorld } from '../support/temporal/temporalWorld.ts'
 
 it(
-  "when the only worker is killed while all of Temporal's data is lost, the next worker takes its calls up within 20 s",
+  "when the only worker is killed while all of Temporal's data is lost, the next worker takes its calls up within 25 s",
   async () => {
     const [service, empty] = await Promise.all([startTestService(), openTestWorld()])
     onTestFinished(() => service.stop())
@@ -21,7 +21,7 @@ it(
     const killedAtMs = performance.now()
     await service.startWorker({ TEMPORAL_NAMESPACE: empty.settings.namespace })
     await service.simulator.waitForCalls(2, { prompt }, 45_000)
-    expect(performance.now() - killedAtMs).toBeLessThan(22_000)
+    expect(performance.now() - killedAtMs).toBeLessThan(25_000)
     expect((await client.ended(task_id)).status).toBe('succeeded')
     expect(await outcomesOf(service.pool, task_id)).toEqual([
       'unknown worker_lost',
@@ -29,7 +29,7 @@ it(
     ])
     expect(await endFirst(service.workers, 'SIGTERM')).toBe(0)
     const { rowCount } = await service.pool.query(
-      'select from worker_process where lost_at is null',
+      `select from worker_process where seen_at > now() - interval '10 seconds'`,
     )
     expect(rowCount).toBe(0)
   },

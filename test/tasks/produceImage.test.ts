@@ -9,7 +9,7 @@ import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { setTask } from '../support/database/reconcileWorld.ts'
-import { alwaysBeating, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
+import { loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
 

@@ -4,20 +4,18 @@ import { createReconcileStore } from '../../src/store/reconcile/reconcileStore.t
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
-import { watchStatements } from '../support/database/watchStatements.ts'
 
 const world = useAttemptWorld()
 beforeEach(() => world.pool.query('delete from task; delete from upload'))
 
 const due = { next_check_at: `now() - interval '1 second'` }
 
-/** The statements of a worker, which plans each of them once per connection. */
+/** The statements of a worker, in the worst case: planned without regard to their limits. */
 function openStore() {
   const pool = createPool({
-    databaseUrl: world.databaseUrl,
+    databaseUrl: `${world.databaseUrl}?options=-c%20plan_cache_mode%3Dforce_generic_plan`,
     applicationName: 'claims',
     connectionsMax: 1,
-    plansOnce: true,
     onConnectionError: () => {},
   })
   onTestFinished(() => pool.end())
@@ -50,7 +48,7 @@ async function countWhere(condition: string, table = 'task'): Promise<number | u
 const ended = { status: `'failed'`, failure_code: `'upstream_error'`, completed_at: 'now()' }
 
 describe('a claim of 100 of 10,000 due rows', () => {
-  it('takes 100, also with a plan that was made while the tables were empty, and takes each once', async () => {
+  it('takes 100, also with a plan for tables that seem empty, and takes each once', async () => {
     const store = openStore()
     const claims = [
       () => store.claimUnstarted('B', 100),
@@ -59,9 +57,8 @@ describe('a claim of 100 of 10,000 due rows', () => {
       () => store.forgetRequests(100),
       () => store.purgeTasks(100),
     ]
+    await world.pool.query('analyze task; analyze upload')
     for (const claim of claims) await claim()
-    const names = watchStatements()
-
     await insertMany(10_000)
     const first = await store.claimUnstarted('B', 100)
     expect(new Set(first.map(({ taskId }) => taskId)).size).toBe(100)
@@ -86,7 +83,6 @@ describe('a claim of 100 of 10,000 due rows', () => {
     )
     expect(await store.takeUploads(100, 60_000)).toHaveLength(100)
     expect(await countWhere(`sweep_after = '-infinity'`, 'upload')).toBe(100)
-    expect(names).toContain('claim-unstarted')
   }, 30_000)
 
   it('gives no task to two of 20 workers that claim at once', async () => {

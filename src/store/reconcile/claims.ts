@@ -9,7 +9,8 @@ import { isLiveSql } from '../tasks/lockTask.ts'
 
 // A statement that claims due tasks also plans their next checks. So no task is claimed twice at once, whichever
 // worker claims, and a task whose worker dies is due again. The rows to claim are chosen in a materialized part of
-// the statement: PostgreSQL may run a plain subquery with a limit once per row, and then claims every row.
+// the statement: PostgreSQL may run a plain subquery with a limit once per row, and then claims every row. The statements
+// have no names, so that each is planned for the rows that there are.
 
 /** The pause before the next check is `firstMs` and doubles with each check, up to this. */
 const pauseMsMax = 120_000
@@ -41,7 +42,6 @@ export async function claimUnstarted(
   limit: number,
 ): Promise<readonly TaskStart[]> {
   const { rows } = await pool.query<StartRow>({
-    name: 'claim-unstarted',
     text: unstartedSql,
     values: [family, limit],
   })
@@ -86,7 +86,6 @@ export type DueTask = {
 /** Claims due live tasks that have a run or are past their deadline, longest overdue first. */
 export async function claimToCheck(pool: Pool, limit: number): Promise<readonly DueTask[]> {
   const { rows } = await pool.query<StartRow & Omit<DueTask, 'start'>>({
-    name: 'claim-to-check',
     text: toCheckSql,
     values: [limit, unreadableStoreMsMax],
   })

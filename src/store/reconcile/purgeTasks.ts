@@ -7,7 +7,6 @@ import type { Pool } from 'pg'
  */
 export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
   const { rows } = await pool.query<{ purged: number }>({
-    name: 'purge-tasks',
     text: purgeSql,
     values: [limit],
   })

@@ -40,7 +40,6 @@ export async function takeUploads(
   retryMs: number,
 ): Promise<readonly string[]> {
   const { rows } = await pool.query<{ uploadId: string }>({
-    name: 'take-uploads',
     text: `with due as materialized (
         select upload_id as due_id from upload where coalesce(next_try_at, sweep_after) <= now()
         order by coalesce(next_try_at, sweep_after) limit $1 for update skip locked
@@ -120,7 +119,6 @@ const excessSql = `
  */
 export async function forgetRequests(pool: Pool, limit: number): Promise<number> {
   const { rowCount } = await pool.query({
-    name: 'forget-requests',
     text: `with due as materialized (
         select task_id as due_id from task where retry_until <= now()
         order by retry_until limit $1 for update skip locked

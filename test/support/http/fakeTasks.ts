@@ -109,7 +109,6 @@ export function createFakeTasks(blobs: BlobStore) {
         waiters.splice(waiters.indexOf(taskId), 1)
       }
     },
-    awaitEndOfCall: (taskId, signal) => service.awaitEnd(taskId, signal),
     follow: async function* (taskId, signal, lastId) {
       let seenId = lastId
       for (;;) {

@@ -65,7 +65,7 @@ export function createOperatorRuns(service: TestService, client: Client) {
   }
 
   async function endOf(taskId: string, prompt: string): Promise<End> {
-    const { status, error } = await client.ended(taskId, { limitMs, everyMs: 50 })
+    const { status, error } = await client.ended(taskId, { limitMs })
     const money = (await moneyOf(service.pool, taskId)).join(', ')
     const outcomes = await allClosed(taskId, 0)
     // The run closes after the record is written. Temporal has taken up to 40 s to cancel one.

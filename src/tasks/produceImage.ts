@@ -13,6 +13,7 @@ import type { UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import type { OpenedAttempt, Via } from '../store/attempts/openAttempt.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
+import type { Beats } from './beats.ts'
 import type { EnterRequest } from './largeRequests.ts'
 import type { SeenOutcome, Stage } from './makeCall.ts'
 import { makeCall } from './makeCall.ts'
@@ -26,12 +27,9 @@ export type ProduceImageDeps = {
   readonly callUpstream: UpstreamCaller
   /** Called after each upstream call, for metrics and the log. Never throws. */
   readonly onOutcome?: (seen: SeenOutcome) => void
-  readonly presence: {
-    /** The id of this process, in the table of beats. */
-    readonly processId: string
-    /** Whether the last beat of this process is recent enough to begin a call. */
-    readonly mayCall: () => boolean
-  }
+  /** The id of this process, in the table of beats. */
+  readonly processId: string
+  readonly beats: Pick<Beats, 'mayCall'>
   readonly places: Places
   readonly enterRequest: EnterRequest
   /** The limit `UPSTREAM_CALLS_MAX`. */
@@ -49,8 +47,6 @@ export type ProduceInput = {
   /** Aborts when no new call should start. A call that is under way finishes, because it is paid for. */
   readonly signal?: AbortSignal
   readonly onStage?: (stage: Stage) => void
-  /** Called when the task begins and stops to stand in line for a place, where it does no work. */
-  readonly onLine?: (inLine: boolean) => void
   /** Make no further call: settle a stored answer, wait for a call under way, and otherwise end the task. */
   readonly giveUp?: boolean
 }
@@ -73,7 +69,10 @@ export type RefusedBy = { readonly channel: string; readonly httpStatus?: number
 /** Waits up to this long are slept here. Temporal's timers are late by up to a second, and each costs it writes. */
 const shortWaitMsMax = 1_000
 
-/** A task of a workflow stands in line this long in its slot. Then Temporal keeps its wait. */
+/**
+ * A task stands in line this long in its slot. Then Temporal keeps its wait. A synchronous task that has no run occupies
+ * no slot, and stands in line to its deadline.
+ */
 const lineMsMax = 15_000
 
 /**
@@ -89,7 +88,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
     let refusedBy: RefusedBy | undefined
     for (;;) {
       if (signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'stopping' }
-      if (!deps.presence.mayCall()) return notPresent
+      if (!deps.beats.mayCall()) return notPresent
       const step = await stepInLine(deps, input, looked)
       switch (step.kind) {
         case 'opened': {
@@ -103,15 +102,8 @@ export function createProduceImage(deps: ProduceImageDeps) {
           looked.add(step.answerId)
           break
         case 'lose': {
-          const evidence = { reason: 'worker_lost' } as const
-          const { n } = step
-          await deps.attempts.closeAttempt({
-            taskId,
-            n,
-            class: 'unknown',
-            evidence,
-            onlyIfLost: true,
-          })
+          const call = { taskId, n: step.n, judge: deps.processId }
+          if (!(await deps.attempts.loseAttempt(call))) return underWay
           break
         }
         case 'wait': {
@@ -137,6 +129,9 @@ export function createProduceImage(deps: ProduceImageDeps) {
     }
   }
 }
+
+/** The call is not lost, or this process has not been steady for long enough to say so. */
+const underWay = { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way' } as const
 
 const notPresent = { kind: 'wait', delayMs: callCheckMs, reason: 'not_present' } as const
 
@@ -167,18 +162,13 @@ async function stepInLine(
   if (step.kind !== 'wait' || step.inLine === undefined || facts === undefined) return step
   const { accountId, model, sync } = facts
   const waiter = { accountId, sync, model, channels: step.inLine }
-  const limitMs = input.via === 'offer' ? facts.deadlineAtMs - facts.nowMs : lineMsMax
+  const limitMs = input.via === 'offer' && sync ? facts.deadlineAtMs - facts.nowMs : lineMsMax
   const ask = async (): Promise<Step | undefined> => {
     const asked = (await takeStep(deps, input, looked)).step
     return asked.kind === 'wait' && asked.inLine !== undefined ? undefined : asked
   }
-  input.onLine?.(true)
-  try {
-    const { signal } = input
-    return (await deps.places.wait(waiter, ask, { limitMs, ...defined({ signal }) })) ?? step
-  } finally {
-    input.onLine?.(false)
-  }
+  const { signal } = input
+  return (await deps.places.wait(waiter, ask, { limitMs, signal })) ?? step
 }
 
 /** Reads the facts, decides, and opens the attempt of a call. */
@@ -217,11 +207,11 @@ async function open(
   facts: TaskFacts,
   { n, channel }: Extract<NextStep, { kind: 'call' }>,
 ): Promise<Step> {
-  const { attempts, presence, clocks = readClocks } = deps
+  const { attempts, processId, clocks = readClocks } = deps
   const answerId = newUploadId(randomBytes, 'answer')
   const leaveRequest = await deps.enterRequest(facts.requestBytes)
   const askedAt = clocks()
-  const question = { taskId, n, answerId, processId: presence.processId, via, channel }
+  const question = { taskId, n, answerId, processId, via, channel }
   let opened = false
   try {
     const result = await retryFor(openMsMax, () => attempts.openAttempt(question), signal)

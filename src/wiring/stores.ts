@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
-import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
 import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
 import type { WebhookAdmin } from '../domain/ports/webhookAdmin.ts'
@@ -14,25 +13,14 @@ import {
   readAccount,
   topUp,
 } from '../store/accounts/accounts.ts'
-import { createFindCaller, createKey, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
+import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
-import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
-import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
-import { overdueTasks, pastEndTasks, unstartedTasks } from '../store/reconcile/tasksToCheck.ts'
-import {
-  discardUpload,
-  dropExcessInputs,
-  forgetRequests,
-  forgetUploads,
-  openUpload,
-  takeUploads,
-} from '../store/reconcile/uploads.ts'
+import { discardUpload, openUpload } from '../store/reconcile/uploads.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
-import { createInsertTask } from '../store/tasks/insertTask.ts'
-import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
-import { listTasks } from '../store/tasks/listTasks.ts'
-import { createReadTask, readNativeRejection, readTaskOfImage } from '../store/tasks/readTask.ts'
+import { insertTask } from '../store/tasks/insertTask.ts'
+import { listOwnTasks, listTasks } from '../store/tasks/listTasks.ts'
+import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
 import { claimDue } from '../store/webhooks/claimDue.ts'
@@ -60,35 +48,16 @@ import {
 
 /** For the HTTP routes that accept, look up and show tasks. */
 export function createTaskStore(pool: Pool): TaskStore {
-  return {
-    ...bindFirst(pool, {
-      findKeyedTask,
-      freeKey,
-      readTaskOfImage,
-      readNativeRejection,
-      openUpload,
-      discardUpload,
-    }),
-    insertTask: createInsertTask(pool),
-    findCaller: createFindCaller(pool),
-    readTask: createReadTask(pool),
-  }
-}
-
-/** For the steps of the reconciler. */
-export function createReconcileStore(pool: Pool): ReconcileStore {
   return bindFirst(pool, {
-    unstartedTasks,
-    markStarted,
-    overdueTasks,
-    pastEndTasks,
-    postponeChecks,
-    makeChecksDue,
-    takeUploads,
-    forgetUploads,
-    dropExcessInputs,
-    forgetRequests,
-    purgeTasks,
+    findCaller,
+    findKeyedTask,
+    freeKey,
+    insertTask,
+    readTask,
+    readTaskOfImage,
+    readNativeRejection,
+    openUpload,
+    discardUpload,
   })
 }
 

@@ -12,6 +12,7 @@ import {
   outcomesOf,
   testChannel,
   testMeta,
+  testProcessId,
 } from '../support/database/testAttempts.ts'
 import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
@@ -23,7 +24,6 @@ const rejected = {
   evidence: { reason: 'content_policy', httpStatus: 400 },
 } as const
 const unknown = { class: 'unknown', evidence: { reason: 'timeout' } } as const
-const lost = { class: 'unknown', evidence: { reason: 'worker_lost' }, onlyIfLost: true } as const
 const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: true }
 
 async function opened() {
@@ -49,6 +49,9 @@ async function isDue(answerId: string): Promise<boolean | undefined> {
 }
 
 const close = (given: AttemptClose) => world.attempts.closeAttempt(given)
+
+const lose = (taskId: string, n = 1, judge = testProcessId) =>
+  world.attempts.loseAttempt({ taskId, n, judge })
 
 describe('a close', () => {
   it.each([
@@ -112,41 +115,11 @@ describe('a close', () => {
 })
 
 describe('an attempt counts as lost', () => {
-  it('when its process is silent or its lease is over, and not before', async () => {
-    const [silent, late, present] = [await opened(), await opened(), await opened()]
-    await loseWorker(world.pool, silent.taskId)
-    await endLease(world.pool, late.taskId)
-    const closed = []
-    for (const { taskId, n } of [silent, late, present]) {
-      closed.push(await close({ taskId, n, ...lost }))
-    }
-    expect(closed).toEqual([true, true, false])
-    expect(await rowOf(silent.taskId)).toEqual({ open: null, workPossible: true })
-    expect(await rowOf(present.taskId)).toEqual({ open: 1, workPossible: false })
-  })
-
-  it.each([
-    [14, false],
-    [16, true],
-  ] as const)('after %i seconds of silence: %s', async (seconds, isLost) => {
-    const { taskId, n } = await opened()
-    const processId = `silent for ${seconds}`
-    await world.pool.query(
-      `insert into worker_process (process_id, accepting, seen_at) values ($1, true, now() - $2 * interval '1 second')`,
-      [processId, seconds],
-    )
-    await world.pool.query('update attempt set process_id = $2 where task_id = $1', [
-      taskId,
-      processId,
-    ])
-    expect(await close({ taskId, n, ...lost })).toBe(isLost)
-  })
-
   it('not before the hard end while its worker cannot store a paid answer', async () => {
     const { taskId, n } = await opened()
     await endLease(world.pool, taskId)
     await world.attempts.extendLease(taskId, n)
-    expect(await close({ taskId, n, ...lost })).toBe(false)
+    expect(await lose(taskId, n)).toBe(false)
     const { rows } = await world.pool.query(
       'select lease_until = hard_end_at as extended from attempt join task using (task_id) where task_id = $1',
       [taskId],
@@ -165,7 +138,7 @@ describe('every attempt of an ended task is closed', () => {
     expect(await world.attempts.settleTask(input)).toBe(true)
     expect(await outcomesOf(world.pool, taskId)).toEqual(['succeeded image', 'open '])
     await loseWorker(world.pool, taskId)
-    expect(await close({ taskId, n: 2, ...lost })).toBe(true)
+    expect(await lose(taskId, 2)).toBe(true)
     expect(await countOpenAttempts(world.pool, taskId)).toBe(0)
     expect(await isDue(second.answerId)).toBe(true)
     expect(await isDue(first.answerId)).toBe(false)

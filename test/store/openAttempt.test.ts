@@ -113,8 +113,8 @@ describe('no attempt is opened', () => {
     const { channel, attempts } = await ownChannel('locked')
     const beat = async (processId: string, seconds: number) =>
       world.pool.query(
-        `insert into worker_process (process_id, accepting, seen_at)
-         values ($1, true, now() - $2 * interval '1 second')`,
+        `insert into worker_process (process_id, seen_at)
+         values ($1, now() - $2 * interval '1 second')`,
         [processId, seconds],
       )
     await beat('silent', 8)

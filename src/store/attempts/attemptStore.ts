@@ -1,8 +1,9 @@
 import type { CancelReason, EndDeps, SettleInput } from '../tasks/ends.ts'
 import { cancelTask, failTask, settleTask } from '../tasks/ends.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
+import type { LostCall } from './beats.ts'
 import type { AbandonedAttempt, AttemptClose } from './closeAttempt.ts'
-import { abandonAttempt, closeAttempt } from './closeAttempt.ts'
+import { abandonAttempt, closeAttempt, loseAttempt } from './closeAttempt.ts'
 import { extendLease } from './extendLease.ts'
 import type { OpenInput } from './openAttempt.ts'
 import { openAttempt } from './openAttempt.ts'
@@ -19,6 +20,7 @@ export function createAttemptStore(deps: EndDeps & FactsDeps) {
     openAttempt: (input: OpenInput) => openAttempt(pool, input),
     closeAttempt: (close: AttemptClose) => closeAttempt(pool, close),
     abandonAttempt: (attempt: AbandonedAttempt) => abandonAttempt(pool, attempt),
+    loseAttempt: (call: LostCall & { readonly judge: string }) => loseAttempt(pool, call),
     extendLease: (taskId: string, n: number) => extendLease(pool, taskId, n),
     settleTask: (input: SettleInput) => settleTask(deps, input),
     failTask: (taskId: string, failure: TaskFailure, attempts: number) =>

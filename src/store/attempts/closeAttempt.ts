@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { cooldownAfter } from '../../domain/gate/cooldown.ts'
 import type { JsonObject } from '../../domain/json.ts'
-import { lostAfterMs } from '../../domain/limits.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import { runStatement } from '../connection/transaction.ts'
+import { lostSql, steadySql } from './beats.ts'
 
 /** The outcome of the call of attempt `n`. Attempts of a task are counted from 1. */
 export type AttemptClose = {
@@ -17,8 +17,6 @@ export type AttemptClose = {
   readonly nativeRejection?: JsonObject | undefined
   /** Close the attempt only if it stores its answer here. */
   readonly answerId?: string
-  /** Close the attempt only if it is lost: its process has been silent for 15 seconds, or its lease is over. */
-  readonly onlyIfLost?: boolean
   /** The places of the attempt's channel, half of which it keeps at its first refusal. Default 2. */
   readonly concurrencyMax?: number
 }
@@ -41,9 +39,26 @@ export async function closeAttempt(pool: Pool, close: AttemptClose): Promise<boo
     })
     if (row?.closed === true) return true
     // The attempt was opened by a transaction that ended after this statement had begun, so the next one sees it.
-    if (row?.isOpen !== true || close.onlyIfLost === true) return false
+    if (row?.isOpen !== true) return false
   }
   return false
+}
+
+/**
+ * Closes an attempt as unknown if it is lost (`lostSql`), and makes its task due for a check at once. `judge` is the
+ * process that says so, which must have been steady itself. Returns whether the attempt was closed now.
+ */
+export async function loseAttempt(
+  pool: Pool,
+  { taskId, n, judge }: { readonly taskId: string; readonly n: number; readonly judge: string },
+): Promise<boolean> {
+  const evidence = { reason: 'worker_lost' } as const
+  const [row] = await runStatement<{ closed: boolean }>(pool, {
+    name: 'lose-attempt',
+    text: loseSql,
+    values: [...valuesOf({ taskId, n, class: 'unknown', evidence }), judge],
+  })
+  return row?.closed === true
 }
 
 /** Names an attempt that may or may not exist, by the answer id that its worker chose. */
@@ -70,7 +85,6 @@ function valuesOf(close: AttemptClose): unknown[] {
     retryAfterMs === undefined ? null : Math.round(retryAfterMs),
     nativeRejection === undefined ? null : JSON.stringify(nativeRejection),
     close.answerId ?? null,
-    close.onlyIfLost ?? false,
     cooldown?.everyModel ?? null,
     cooldown?.fault ?? null,
     cooldown?.namedMs ?? null,
@@ -87,11 +101,6 @@ export function evidenceOf(evidence: OutcomeEvidence): readonly unknown[] {
   return [reason, httpStatus ?? null, upstreamRequestId ?? null, latency]
 }
 
-/** A condition on a row of `attempt`: its process is silent, or its lease is over. */
-export const isLostSql = `(lease_until <= clock_timestamp() or not exists (
-      select from worker_process p where p.process_id = attempt.process_id
-        and p.seen_at > clock_timestamp() - interval '${lostAfterMs} milliseconds'))`
-
 /**
  * How long the worker of a task may be late before the reconciler looks after the task, in milliseconds. Shorter for a
  * task without a run, because nobody except its worker continues it.
@@ -102,27 +111,36 @@ const overdueMsSql = `case when started_at is null then 3000.0 else 30000.0 end`
 const standsSql = `(old.fault or old.until_at > clock_timestamp() - interval '60 seconds')`
 
 /**
- * Closes attempt $2 when it is open, whatever the task's status, and with $11 only when it is lost. The task is locked
- * first (`locked`), and every other part reads from it, so that this statement and `settleTask` cannot deadlock.
+ * Closes attempt $2 when it is open, whatever the task's status. The task is locked first (`locked`), and every other
+ * part reads from it, so that this statement and `settleTask` cannot deadlock.
  *
- * The cooldown ($12 to $17): a first refusal begins one. A call that began after the end of the known one halves `max`
+ * The cooldown ($11 to $15): a first refusal begins one. A call that began after the end of the known one halves `max`
  * and makes the next one longer. A call that began before can only lengthen it, to the time that the upstream named.
  */
-const closeSql = `
+const closeSql = closeWhere('true', 'for update', overdueMsSql)
+
+/**
+ * Leaves the task out when it is locked, because after a wait this statement would still see the beats from before the
+ * wait.
+ */
+const loseSql = closeWhere(`${lostSql} and ${steadySql('$17')}`, 'for update skip locked', '0')
+
+function closeWhere(condition: string, lock: string, checkMs: string): string {
+  return `
   with locked as materialized (
     select task_id as id, open_attempt as was_open, answer_id as published, completed_at as ended_at
-    from task where task_id = $1 for update
+    from task where task_id = $1 ${lock}
   ), closed as (
     update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,
       upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
     from locked
     where task_id = id and n = $2 and closed_at is null
-      and ($10::text is null or answer_id = $10) and (not $11::boolean or ${isLostSql})
+      and ($10::text is null or answer_id = $10) and ${condition}
     returning id, channel, model, answer_id, opened_at, was_open, published, ended_at
   ), changed as (
     update task set open_attempt = null, work_possible = work_possible or $3 = 'unknown',
       native_rejection = coalesce($9, native_rejection),
-      next_check_at = least(next_check_at, clock_timestamp() + ${overdueMsSql} * interval '1 millisecond')
+      next_check_at = least(next_check_at, clock_timestamp() + ${checkMs} * interval '1 millisecond')
     from closed where task_id = $1 and was_open = $2
   ), swept as (
     insert into upload as late (upload_id, kind, task_id, sweep_after)
@@ -132,18 +150,19 @@ const closeSql = `
   ), cooled as (
     select closed.channel as of_channel, of_model, old.channel is not null as is_known,
       old.until_at as old_until, old.max as old_max, opened_at < old.until_at as is_early,
-      coalesce($14::float8, case when old.channel is null then $15::float8
-        else least(old.length_ms * 2, $16::float8) end) as new_length
+      coalesce($13::float8, case when old.channel is null then $14::float8
+        else least(old.length_ms * 2, $15::float8) end) as new_length
     from closed
-      cross join lateral (select case when $12::boolean then '*' else model end as of_model) named
+      cross join lateral (select case when $11::boolean then '*' else model end as of_model) named
       left join cooldown old on old.channel = closed.channel and old.model = of_model and ${standsSql}
-    where $13::boolean is not null
+    where $12::boolean is not null
   ), cooling as (
     insert into cooldown (channel, model, fault, until_at, max, length_ms)
-    select of_channel, of_model, $13, greatest(old_until, clock_timestamp() + new_length * interval '1 millisecond'),
-      case when not is_known then $17 when is_early then old_max else greatest(1, old_max / 2) end, new_length
-    from cooled where not (is_known and is_early and $14 is null)
+    select of_channel, of_model, $12, greatest(old_until, clock_timestamp() + new_length * interval '1 millisecond'),
+      case when not is_known then $16 when is_early then old_max else greatest(1, old_max / 2) end, new_length
+    from cooled where not (is_known and is_early and $13 is null)
     on conflict (channel, model) do update set fault = excluded.fault, until_at = excluded.until_at,
       max = excluded.max, length_ms = excluded.length_ms
   )
   select exists (select from closed) as closed, coalesce(was_open = $2, false) as "isOpen" from locked`
+}

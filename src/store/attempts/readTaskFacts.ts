@@ -8,7 +8,7 @@ import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import type { OutcomeClass, OutcomeReason } from '../../domain/upstream/upstreamCall.ts'
-import { isLostSql } from './closeAttempt.ts'
+import { lostSql } from './beats.ts'
 
 export type FactsDeps = {
   readonly pool: Pool
@@ -109,7 +109,7 @@ const factsSql = `
     (select coalesce(json_agg(json_build_object(
         'n', n, 'channel', channel, 'answerId', answer_id, 'class', class, 'reason', reason,
         'closedAtMs', extract(epoch from closed_at) * 1000, 'retryAfterMs', retry_after_ms,
-        'lost', class is null and ${isLostSql}) order by n), '[]')
+        'lost', ${lostSql}) order by n), '[]')
       from attempt where attempt.task_id = task.task_id) as attempts,
     (select coalesce(json_agg(json_build_object(
         'name', name, 'bar', bar, 'untilAtMs', extract(epoch from until_at) * 1000, 'fault', fault)), '[]')

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
-import type { ReconcileStore } from '../../../src/domain/ports/reconcileStore.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../../../src/domain/upstream/answerMeta.ts'
 import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
 import type { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
-import { createReconcileStore } from '../../../src/wiring/stores.ts'
+import type { ReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
+import { createReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
 import { createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
 import { createTestProduceImage } from './testProduceImage.ts'
@@ -110,7 +110,7 @@ export async function storeTestAnswer(
 ): Promise<void> {
   const { taskId, n, answerId } = given
   const bytes = Buffer.from('the image')
-  await blobs.put(answerImageKey(answerId), bytes)
+  await blobs.put([answerImageKey(answerId), bytes])
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   const meta: AnswerMeta = {
     version: 1,
@@ -119,5 +119,5 @@ export async function storeTestAnswer(
     image: { mimeType: 'image/png', bytes: bytes.length, sha256, width: 1, height: 1 },
     native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
   }
-  await blobs.put(answerMetaKey(answerId), Buffer.from(JSON.stringify(meta)))
+  await blobs.put([answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))])
 }

@@ -99,7 +99,9 @@ export async function createTestAttempts(
     await pool.query('insert into channel (name) values ($1) on conflict do nothing', [name])
   }
   await pool.query(
-    `insert into worker_process (process_id, accepting, seen_at) values ($1, true, now() + interval '1 hour')
+    // No test sends the beats of this process, so its last one lies in the future.
+    `insert into worker_process (process_id, seen_at, steady_since)
+     values ($1, now() + interval '1 day', now() - interval '1 minute')
      on conflict do nothing`,
     [testProcessId],
   )

@@ -10,7 +10,8 @@ export function createTestProduceImage(
   given: Pick<ProduceImageDeps, 'attempts' | 'callUpstream'> & Partial<ProduceImageDeps>,
 ): ReturnType<typeof createProduceImage> {
   return createProduceImage({
-    presence: { processId: testProcessId, mayCall: () => true },
+    processId: testProcessId,
+    beats: { mayCall: () => true },
     blobs: createMemoryBlobs(),
     places: createPlaces(() => 0),
     enterRequest: createLargeRequests(),

@@ -47,36 +47,11 @@ create index budget_use_ends on budget_use (ends_at);
 -- key check also locks the row of `account`. If submits updated that row too, one busy account could submit
 -- only half as fast. The fillfactor leaves room on each page, so that most updates need no new index entry.
 create table balance (
-  account_id text not null,
-  -- An account has one row. Its generation makes it quick to find while PostgreSQL keeps the old versions of the row
-  -- (src/store/accounts/balanceRow.ts).
-  changes bigint not null default 0,
-  generation bigint not null generated always as (changes / 64) stored,
+  account_id text primary key,
   available bigint not null default 0 check (available >= 0),
   held bigint not null default 0 check (held >= 0),
-  spent bigint not null default 0 check (spent >= 0),
-  primary key (account_id, generation)
+  spent bigint not null default 0 check (spent >= 0)
 ) with (fillfactor = 50);
-
--- The condition of `ledger_valid`. PostgreSQL reads the text of every check constraint of a table again in each
--- statement that writes to it, but it compiles a function once for each connection. With conditions written out
--- in the tables `ledger`, `task` and `attempt`, the statements of one call took a quarter more CPU time.
-create function ledger_entry_is_valid(
-  kind text, debit text, credit text, credits bigint, task_id text, key_id text, model text
-) returns boolean language plpgsql immutable as $$
-begin
-  return credits >= 0 and case kind
-    when 'deposit' then debit = 'funding' and credit = 'available'
-      and credits > 0 and task_id is null and key_id is null and model is null
-    when 'hold' then debit = 'available' and credit = 'held'
-      and task_id is not null and model is null
-    when 'settle' then debit = 'held' and credit = 'spent'
-      and task_id is not null and key_id is not null and model is not null
-    when 'release' then debit = 'held' and credit = 'available'
-      and task_id is not null and key_id is not null and model is not null
-    else false
-  end;
-end $$;
 
 -- Double-entry bookkeeping: each row moves credits from one bucket of an account (debit) to another (credit).
 -- `funding` is the source of the operator's deposits. The ledger is kept for ever. It has no foreign key to
@@ -90,7 +65,7 @@ create table ledger (
   debit text not null,
   credit text not null,
   -- 0 for a task with a price of zero.
-  credits bigint not null,
+  credits bigint not null check (credits >= 0),
   -- The API key and the model of the task, in the row of its end. Usage is counted from these rows, because
   -- rows of `task` are purged. In the row of a hold, `key_id` is the key whose budget the hold counts against.
   -- It is null for the retry of a task, which counts against no budget.
@@ -98,9 +73,13 @@ create table ledger (
   model text,
   -- The row of an end has the task's `completed_at`.
   created_at timestamptz not null default now(),
-  constraint ledger_valid check (
-    ledger_entry_is_valid(kind, debit, credit, credits, task_id, key_id, model)
-  )
+  constraint ledger_valid check (case kind
+    when 'deposit' then debit = 'funding' and credit = 'available'
+      and credits > 0 and num_nonnulls(task_id, key_id, model) = 0
+    when 'hold' then debit = 'available' and credit = 'held' and task_id is not null and model is null
+    when 'settle' then debit = 'held' and credit = 'spent' and num_nulls(task_id, key_id, model) = 0
+    when 'release' then debit = 'held' and credit = 'available' and num_nulls(task_id, key_id, model) = 0
+    else false end)
 );
 -- The ends of an account's tasks by time, with all that usage needs, so that usage reads this index alone
 -- (src/store/accounts/readUsage.ts).
@@ -194,8 +173,9 @@ create table task (
   -- so that a lookup does not need the blob store.
   native_response text,
 
-  -- When the reconciler checks the live task if no worker updates the row before. `checks` counts the checks
-  -- since the last update by a worker. With each check the pause until the next one doubles.
+  -- When the reconciler looks after the live task if no worker updates the row before. The statement that claims
+  -- the task for a check plans the next one. `checks` counts the checks since the last update by a worker: the
+  -- pause doubles with each.
   next_check_at timestamptz not null default now() + interval '2 seconds',
   checks integer not null default 0,
 
@@ -204,32 +184,15 @@ create table task (
   check ((status = 'succeeded') = (answer_id is not null)),
   check (open_attempt is null or (open_attempt = attempts and completed_at is null))
 ) with (fillfactor = 70);
--- For the lists of an account's tasks (src/store/tasks/listOwnTasks.ts): every filter has an index in the order
--- of the list, so that a filter that matches little does not read the account's whole history.
-create index task_account on task (account_id, created_at);
-create index task_model on task (account_id, model, created_at, task_id);
-create index task_action on task (account_id, action, created_at, task_id);
-create index task_live on task (account_id, created_at, task_id)
-  where status in ('queued', 'processing');
-create index task_succeeded on task (account_id, created_at, task_id) include (expires_at, purge_at)
-  where status = 'succeeded';
+-- For the lists of tasks, newest first (src/store/tasks/listTasks.ts). Only failed tasks have an index of their own: other
+-- filters are tested on the tasks of the account one after the other.
+create index task_account on task (account_id, created_at, task_id);
 create index task_failed on task (account_id, created_at, task_id) where status = 'failed';
--- For the operator's lists of the tasks of all accounts (src/store/tasks/listTasks.ts).
-create index task_of_model on task (model, created_at, task_id);
-create index task_failure on task (failure_code, created_at, task_id) where status = 'failed';
--- The due tasks of the reconciler's steps (src/store/reconcile/tasksToCheck.ts). Each step has an index of its
--- own, so that very many due tasks of one step do not slow the others.
-create index task_unstarted on task (next_check_at)
-  where status in ('queued', 'processing') and started_at is null;
-create index task_to_check on task (next_check_at)
-  where status in ('queued', 'processing') and started_at is not null;
-create index task_deadline on task (deadline_at) where status in ('queued', 'processing');
+-- The live tasks that are due for a check by the reconciler (src/store/reconcile/claims.ts).
+create index task_due on task (next_check_at) where status in ('queued', 'processing');
 create index task_purge on task (purge_at) where purge_at is not null;
 -- A failed task can be retried once, even if two retries begin at the same moment.
 create unique index task_retry_of on task (retry_of) where retry_of is not null;
--- For metrics. Succeeded tasks with an image are counted in this index alone, because the table itself keeps every
--- record for days (src/store/sampleState.ts).
-create index task_kept on task (expires_at) include (asset_bytes) where status = 'succeeded';
 -- For the limit of what an account keeps, and for deleting what is no longer kept.
 create index task_retry_until on task (retry_until) include (account_id, retry_bytes, task_id)
   where retry_until is not null;
@@ -264,18 +227,16 @@ create index upload_task on upload (task_id);
 create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
--- Presence: one row for each process that makes upstream calls. The process deletes its row when it stops.
+-- One row for each process that makes upstream calls. The process sends a beat every second while it runs, and
+-- deletes its row when it stops. The open calls of a process without a row, or with an old beat, are lost
+-- (src/store/attempts/beats.ts).
 create table worker_process (
   -- A random id for each start of a process.
   process_id text primary key,
-  started_at timestamptz not null default clock_timestamp(),
-  -- The last beat. The process beats every second while it runs.
+  -- The last beat.
   seen_at timestamptz not null default clock_timestamp(),
-  -- Whether the process takes offers of synchronous tasks. A stopping process takes none.
-  accepting boolean not null,
-  -- When another process found this one silent for too long (src/tasks/presence.ts). Its open calls count as
-  -- lost. The next beat of the process sets this column to null again.
-  lost_at timestamptz
+  -- Since when no two beats of the process were more than three seconds apart.
+  steady_since timestamptz not null default clock_timestamp()
 ) with (fillfactor = 50);
 
 -- One upstream call of a task. The row of an attempt is written before its call is sent. Every attempt is closed, also
@@ -306,9 +267,8 @@ create table attempt (
   primary key (task_id, n),
   check ((closed_at is null) = (class is null) and (closed_at is null) = (reason is null))
 );
--- The calls under way of a channel and model, and those of a process.
+-- The calls under way of a channel and model.
 create index attempt_open on attempt (channel, model) where closed_at is null;
-create index attempt_of_process on attempt (process_id) where closed_at is null;
 
 -- CHANNELS
 

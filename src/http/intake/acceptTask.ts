@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Caller } from '../../domain/accounts/account.ts'
+import { defined } from '../../domain/defined.ts'
+import type { RequestFailure } from '../../domain/failure.ts'
+import { invalidRequest } from '../../domain/failure.ts'
+import { idempotencyKeyBytesMax } from '../../domain/limits.ts'
+import type { NewBlob } from '../../domain/ports/blobStore.ts'
+import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
+import type { Result } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
+import type { InputImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
+import { readTraceparent } from '../../domain/tasks/traceparent.ts'
+import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
+import type { AccountHandler, ApiContext, ApiParts, HttpFailure, RouteContext } from '../context.ts'
+import type { BodyOptions } from './body.ts'
+import { createBodyMemory } from './bodyMemory.ts'
+
+/**
+ * Makes the handler of a route that makes a task: reads the idempotency key, receives the body with `receive`, stores
+ * the images, accepts the request as a task, and answers with `answer`.
+ */
+export function acceptTask(
+  receive: Receive,
+  answer: AnswerAccepted,
+): (parts: ApiParts) => AccountHandler {
+  return (parts) => async (context, caller) => {
+    const key = readIdempotencyKey(context.req)
+    if (!key.ok) return key.failure
+    const entry = { context, caller, parts, ...defined({ key: key.value }) }
+    const accepted = await receiveAndAccept(entry, receive)
+    return accepted.ok ? answer(context, parts, accepted.value) : accepted.failure
+  }
+}
+
+/** Reads and validates the body of one route. */
+export type Receive = (
+  context: RouteContext,
+  options: BodyOptions,
+) => Promise<Result<Received, RequestFailure>>
+
+type Received = { readonly request: UnstoredRequest; readonly paramNames?: ParamNames }
+
+/** Answers an accepted request. */
+type AnswerAccepted = (
+  context: ApiContext,
+  parts: ApiParts,
+  accepted: Accepted,
+) => Promise<HttpFailure | undefined>
+
+type Entry = {
+  readonly context: RouteContext
+  readonly caller: Caller
+  readonly parts: ApiParts
+  readonly key?: Uint8Array
+}
+
+/**
+ * Receives a request and accepts it. This is a function of its own so that the request and its images go out of scope
+ * when it returns: a synchronous answer may take minutes, and they must not stay in memory for so long.
+ */
+async function receiveAndAccept(
+  entry: Entry,
+  receive: Receive,
+): Promise<Result<Accepted, RequestFailure>> {
+  const { context, caller, parts } = entry
+  const room = parts.largeBodies.open(caller.accountId)
+  const memory = createBodyMemory()
+  try {
+    const received = await receive(context, {
+      limitBytes: parts.config.ingressLimitBytes,
+      room,
+      allocate: memory.allocate,
+    })
+    const accepted = received.ok ? await storeAndAccept(entry, received.value) : received
+    // Not after an error: a write that failed may still be under way.
+    memory.free()
+    return accepted
+  } finally {
+    room.end()
+  }
+}
+
+/**
+ * Stores the images of a valid request in one upload, and accepts the request. The row of the upload is written before
+ * its first image, so that the sweep finds whatever a process leaves behind that is killed in between. If the request
+ * makes no new task, the upload is discarded at the end.
+ */
+async function storeAndAccept(
+  entry: Entry,
+  { request, paramNames }: Received,
+): Promise<Result<Accepted, RequestFailure>> {
+  const { context, parts } = entry
+  const uploadId = request.inputs.length === 0 ? undefined : await parts.tasks.openUpload()
+  try {
+    const inputs: InputImage[] = []
+    for (const [i, { mimeType, content }] of request.inputs.entries()) {
+      const sha256 = await sha256Of(content)
+      inputs.push({ blobKey: `${uploadId}/${i}`, mimeType, bytes: content.length, sha256 })
+    }
+    if (inputs.length > 0) {
+      await parts.blobs.put(
+        ...request.inputs.map(({ content }, i): NewBlob => [`${uploadId}/${i}`, content]),
+      )
+    }
+    return await accept(entry, {
+      request: { ...request, inputs },
+      ...defined({ uploadId, paramNames }),
+    })
+  } finally {
+    if (uploadId !== undefined && context.state.replayed !== false) {
+      // An error here does not change the answer: the sweep deletes the upload when it is `uploadGraceMs` old.
+      const { requestId, route } = context.state
+      const report = (error: unknown) => parts.reportError?.(error, { requestId, route })
+      await parts.tasks.discardUpload(uploadId).catch(report)
+    }
+  }
+}
+
+/** Hashing this many bytes takes about four milliseconds. */
+const sliceBytes = 4 * 1024 * 1024
+
+/** Returns the hash in lower-case hex. The event loop turns between two slices. */
+async function sha256Of(content: Uint8Array): Promise<string> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < content.length; at += sliceBytes) {
+    if (at > 0) await nextTurn()
+    hash.update(content.subarray(at, at + sliceBytes))
+  }
+  return hash.digest('hex')
+}
+
+async function accept(
+  { context, caller, parts, key }: Entry,
+  input: Omit<AcceptInput, 'caller' | 'idempotencyKey' | 'traceparent'>,
+): Promise<Result<Accepted, RequestFailure>> {
+  // If `accept` throws, the task may exist nevertheless. A client that sends its request again without a key would
+  // then make a second task.
+  context.state.retryIsUnsafe = key === undefined
+  const submission = {
+    ...input,
+    caller,
+    ...defined({
+      idempotencyKey: key,
+      traceparent: readTraceparent(context.get('traceparent')),
+    }),
+  }
+  const accepted = await parts.tasks.accept(submission).catch((error: unknown) => {
+    if (error instanceof NothingWrittenError) context.state.retryIsUnsafe = false
+    throw error
+  })
+  if (!accepted.ok) return accepted
+  // From now on an upstream call may be running, so a retry can pay for the same work twice. Without a key, a retry
+  // makes a second task. With a key, a retry joins this task, but only until the key becomes free. It becomes free
+  // when the task of a synchronous call fails and the client is expected to try again (`isKeyFreed` in
+  // `idempotencyKey.ts`), and when the task's record is purged.
+  context.state.retryIsUnsafe = true
+  context.state.taskId = accepted.value.taskId
+  context.state.replayed = accepted.value.replayed
+  if (key !== undefined) context.set('Idempotent-Replayed', String(accepted.value.replayed))
+  return accepted
+}
+
+/**
+ * Returns the bytes of the Idempotency-Key header as they were sent, including quotes. Returns `undefined` when the
+ * request has no such header. Fails when the header is given twice, is empty or is too long. Node decodes headers as
+ * latin1, so the length of the text is the number of bytes.
+ */
+function readIdempotencyKey(
+  request: IncomingMessage,
+): Result<Uint8Array | undefined, RequestFailure> {
+  const [key, ...others] = request.headersDistinct['idempotency-key'] ?? []
+  if (key === undefined) return succeed(undefined)
+  if (others.length > 0) return fail(invalidKey('is given more than once'))
+  if (key === '') return fail(invalidKey('is empty'))
+  if (key.length > idempotencyKeyBytesMax) {
+    return fail(invalidKey(`is longer than ${idempotencyKeyBytesMax} bytes`))
+  }
+  return succeed(Buffer.from(key, 'latin1'))
+}
+
+function invalidKey(why: string): RequestFailure {
+  const message = `The Idempotency-Key header ${why}.`
+  return invalidRequest('invalid_value', 'Idempotency-Key', message)
+}

@@ -2,35 +2,17 @@ import { defined } from '../domain/defined.ts'
 import { callWithinMs } from '../domain/limits.ts'
 import type { UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptClose } from '../store/attempts/closeAttempt.ts'
-import type {
-  Opened,
-  ProduceImageDeps,
-  ProduceInput,
-  ProduceResult,
-  RefusedBy,
-} from './produceImage.ts'
 import { storeAnswer } from './storedAnswer.ts'
+import type { Opened, ProduceImageDeps, ProduceInput } from './takeStep.ts'
 import { elapsedMs, readClocks, retryFor } from './timeLimits.ts'
 
-export type SeenOutcome = {
-  readonly taskId: string
-  readonly attempt: number
-  readonly channel: string
-  readonly outcome: Pick<UpstreamOutcome, 'class' | 'evidence'>
-}
-
-/**
- * The stage of an attempt. The worker sends it to Temporal as the details of its heartbeats. A lookup of the task reads
- * it there to compute its Retry-After.
- */
-export type Stage = {
-  readonly stage: 'calling' | 'storing'
-  readonly attempt: number
-  readonly channel: string
-}
+export type RefusedBy = { readonly channel: string; readonly httpStatus?: number }
 
 /** The attempt ended without an image. The task's row decides the next step. */
-export type Closed = { readonly kind: 'closed'; readonly refusedBy?: RefusedBy }
+type Closed = { readonly kind: 'closed'; readonly refusedBy?: RefusedBy }
+
+/** `over`: the answer came after the end of the task. */
+type MadeCall = { readonly kind: 'succeeded' | 'over' } | Closed
 
 type Outcome = Pick<AttemptClose, 'class' | 'evidence' | 'retryAfterMs' | 'nativeRejection'>
 
@@ -47,7 +29,7 @@ export async function makeCall(
   deps: ProduceImageDeps,
   { taskId, onStage }: ProduceInput,
   { attempt, askedAt, leaveRequest }: Opened,
-): Promise<ProduceResult | Closed> {
+): Promise<MadeCall> {
   const { attempts, blobs, clocks = readClocks } = deps
   const { n, channel, answerId, request, model, upstreamKey, timeoutMs } = attempt
   const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt, clocks())

@@ -54,11 +54,12 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
 function createTellOnce(effect: () => Promise<void> = async () => {}) {
   let isTold = false
   return async (error: unknown): Promise<never> => {
-    if (!isTold) {
-      isTold = await effect().then(
-        () => true,
-        () => false,
-      )
+    if (isTold) throw error
+    try {
+      await effect()
+      isTold = true
+    } catch {
+      // The next failure tries again.
     }
     throw error
   }

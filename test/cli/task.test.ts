@@ -126,7 +126,7 @@ describe('darkroom task list, for a task with an image', () => {
 describe('darkroom task show', () => {
   it('shows the attempts, ledger entries and end of a task, and its page in the Temporal UI', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const { answerId } = await openAttempt(attempts, taskId)
+    await openAttempt(attempts, taskId)
     const evidence = {
       reason: 'server_error',
       httpStatus: 502,
@@ -135,7 +135,7 @@ describe('darkroom task show', () => {
     } as const
     await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    await attempts.failTask(taskId, failure, 0)
+    await attempts.failTask(taskId, failure, 1)
     await world.pool.query('update task set started_at = now() where task_id = $1', [taskId])
     const shown = await world.json<{ timeline: { event: string }[] }>('task', 'show', taskId)
     expect(shown).toMatchObject({

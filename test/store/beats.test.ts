@@ -12,7 +12,8 @@ import {
   testProcessId,
 } from '../support/database/testAttempts.ts'
 
-const world = useAttemptWorld([testChannel({ concurrencyMax: 200 })])
+const channel = testChannel({ concurrencyMax: 200 })
+const world = useAttemptWorld([channel])
 beforeEach(() => world.pool.query('delete from attempt; delete from worker_process'))
 
 function processOf(processId: string) {
@@ -42,7 +43,7 @@ async function judge() {
 async function calledTask() {
   const { taskId } = await insertTask(world.pool)
   await setBeat(testProcessId, 0)
-  return { taskId, ...(await openAttempt(world.attempts, taskId)) }
+  return { taskId, ...(await openAttempt(world.attempts, taskId, { channel })) }
 }
 
 describe('a call is lost', () => {
@@ -137,7 +138,9 @@ it('100 calls are lost beside 100 settlements without a deadlock, and by one jud
   )
   expect(lost.filter(Boolean).length).toBeLessThanOrEqual(100)
   await world.pool.query('update attempt set closed_at = null, class = null, reason = null')
-  await world.pool.query('update task set open_attempt = 1')
+  await world.pool.query(
+    'update task set open_attempt = 1 where attempts = 1 and completed_at is null',
+  )
   const all = await Promise.all(
     calls.flatMap((call) => [
       first.loseCall(call),

@@ -109,6 +109,7 @@ describe('the claim of tasks without a run', () => {
     for (const start of await store.claimUnstarted('B', 3))
       await openAttempt(world.attempts, start.taskId)
     await setTask(world.pool, single, { next_check_at: 'now()', status: `'queued'` })
+    await setTask(world.pool, single, { open_attempt: 'null' })
     await world.pool.query('delete from attempt where task_id = $1', [single])
     expect(await store.claimUnstarted('B', 1)).toMatchObject([{ taskId: single }])
   })

@@ -45,7 +45,7 @@ async function createWorld(pollMs: number) {
 async function rejectCall(attempts: AttemptStore, taskId: string): Promise<void> {
   const evidence = { reason: 'content_policy' } as const
   await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence })
-  await attempts.failTask(taskId, failure, 0)
+  await attempts.failTask(taskId, failure, 1)
 }
 
 const ids = (events: readonly TaskEvent[]) => events.map(({ id }) => id)

@@ -61,10 +61,12 @@ const beatSql = `
  * Returns a condition: the process was steady for so long that a living process would have sent a beat meanwhile.
  * `process` is an SQL expression.
  */
-export const steadySql = (process: string) => `exists (
+export function steadySql(process: string): string {
+  return `exists (
     select from worker_process own where own.process_id = ${process}
       and own.seen_at > clock_timestamp() - interval '${beatGapMsMax} milliseconds'
       and own.steady_since <= clock_timestamp() - interval '${silentMs} milliseconds')`
+}
 
 /** A condition on a row of `attempt`: its call is lost. A process without a row is silent. */
 export const lostSql = `attempt.closed_at is null and (attempt.lease_until <= clock_timestamp() or not exists (

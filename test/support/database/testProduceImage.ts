@@ -1,6 +1,6 @@
 import { createPlaces } from '../../../src/domain/gate/places.ts'
 import { createLargeRequests } from '../../../src/tasks/largeRequests.ts'
-import type { ProduceImageDeps } from '../../../src/tasks/produceImage.ts'
+import type { ProduceImageDeps } from '../../../src/tasks/takeStep.ts'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
 import { testProcessId } from './testAttempts.ts'

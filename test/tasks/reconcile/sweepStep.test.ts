@@ -12,7 +12,7 @@ import {
 import { readAnswerMeta } from '../../../src/tasks/storedAnswer.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
-import { openAttempt, loseWorker } from '../../support/database/testAttempts.ts'
+import { openAttempt } from '../../support/database/testAttempts.ts'
 import {
   openReconcileWorld,
   runStep,
@@ -92,14 +92,16 @@ describe('the sweep', () => {
     const { taskId } = await insertTask(world.pool)
     const { n, answerId } = await openAttempt(world.attempts, taskId)
     const failure = { code: 'generation_timeout', cause: 'deadline', workPossible: true } as const
-    await loseWorker(world.pool, taskId)
-    await world.attempts.failTask(taskId, failure, 0)
+    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+    await world.attempts.failTask(taskId, failure, 1)
     await world.pool.query('update upload set sweep_after = now()')
     const store = async () => {
       await storeTestAnswer(world.blobs, { taskId, n, answerId })
       const meta = await readAnswerMeta(world.blobs, answerId)
       if (meta === undefined) throw new Error('the answer was not stored')
       expect(await world.attempts.settleTask({ meta, answerId })).toBe(false)
+      const evidence = { reason: 'image' } as const
+      await world.attempts.closeAttempt({ taskId, n, class: 'succeeded', evidence })
     }
     return { store, answerId }
   }
@@ -204,16 +206,9 @@ describe('the purge', () => {
       `insert into idempotency_key (account_id, key_digest, task_id) values ($1, '\\x01', $2)`,
       [accountId, taskId],
     )
-    await loseWorker(world.pool, taskId)
-    await world.attempts.failTask(
-      taskId,
-      {
-        code: 'upstream_error',
-        cause: 'unknown',
-        workPossible: true,
-      },
-      0,
-    )
+    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+    await world.attempts.failTask(taskId, failure, 1)
     expect(await purge()).toEqual([])
 
     await setTask(world.pool, taskId, { purge_at: 'now()' })

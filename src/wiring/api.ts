@@ -30,7 +30,7 @@ import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { openFilesOfApi, warnOfOpenFiles } from '../telemetry/openFiles.ts'
+import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
@@ -89,7 +89,8 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     metrics,
     readiness,
   }).catch(explaining(`INTERNAL_HOST ${internalHost}, INTERNAL_PORT ${internalPort}`))
-  warnOfOpenFiles(log, openFilesOfApi(waitersMaxDefault.process))
+  // One for each waiter, and two for each of a thousand other requests: its connection and a blob.
+  warnOfOpenFiles(log, waitersMaxDefault.process + 2 * 1_000 + otherOpenFiles)
   log.info('api ready', { port: server.port })
   return {
     ended: new Promise(() => {}),

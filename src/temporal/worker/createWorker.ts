@@ -3,7 +3,6 @@ import { produceTaskQueue, workflowTaskQueue } from '../../../workflows/contract
 import type { Family } from '../../domain/models/models.ts'
 import { families } from '../../domain/models/models.ts'
 import type { TemporalSettings } from '../connect.ts'
-import { connectionOptions } from '../connect.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 
 type ActivityName = 'produceImage' | 'recordFailure' | 'cancelTask'
@@ -67,7 +66,7 @@ const stickyTimeout = '5 s'
  * Temporal cannot be reached.
  */
 export async function createWorker(options: WorkerOptions): Promise<RunningWorker> {
-  const connection = await NativeConnection.connect(connectionOptions(options.settings))
+  const connection = await NativeConnection.connect(options.settings)
   try {
     const workers = await Promise.all([
       createWorkflowWorker(connection, options),
@@ -131,11 +130,17 @@ function runAll(connection: NativeConnection, workers: readonly Worker[]): Runni
   const shutdown = () => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
   }
+  const untilStopped = async (running: readonly Promise<void>[]) => {
+    const ends = await Promise.allSettled(running)
+    await connection.close()
+    const failed = ends.find((end) => end.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+  }
   const running = workers.map((worker) => worker.run())
   // When one queue fails, all queues stop. Then `done` rejects, and the process exits so that it is
   // restarted.
   for (const one of running) one.catch(shutdown)
-  const done = untilStopped(connection, running)
+  const done = untilStopped(running)
   return {
     done,
     isRunning: () => workers.every((worker) => worker.getState() === 'RUNNING'),
@@ -144,14 +149,4 @@ function runAll(connection: NativeConnection, workers: readonly Worker[]): Runni
       await done
     },
   }
-}
-
-async function untilStopped(
-  connection: NativeConnection,
-  running: readonly Promise<void>[],
-): Promise<void> {
-  const ends = await Promise.allSettled(running)
-  await connection.close()
-  const failed = ends.find((end) => end.status === 'rejected')
-  if (failed !== undefined) throw failed.reason
 }

@@ -17,6 +17,8 @@ export type CalmAddresses = {
   /** The addresses of the pages for operators: `/metrics`, `/healthz`, `/readyz`. */
   readonly internalUrls: readonly [string, string]
   readonly workerUrl: string
+  /** Where the worker serves the metrics of Temporal's SDK. */
+  readonly sdkUrl: string
   readonly simulatorUrl: string
   /** The files that receive what its processes print. */
   readonly logPaths: readonly [string, string]
@@ -61,6 +63,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
       simulatorFile(simulator.url, { concurrencyMax: 200, timeoutSeconds: 60 }),
     )
     const url = at(ports.PORT)
+    const sdkPort = String(await freePort())
     const startedAtMs = performance.now()
     processes.push(
       await startTestProcess({
@@ -72,6 +75,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
           DATA_DIR: dataDir,
           DARKROOM_CONFIG: operatorFile,
           LOG_LEVEL: 'debug',
+          TEMPORAL_METRICS_ADDRESS: `127.0.0.1:${sdkPort}`,
           ...ports,
         },
         logPath: logPath('start'),
@@ -105,6 +109,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
         urls: [url, secondUrl],
         internalUrls: [at(ports.INTERNAL_PORT), at(secondInternal)],
         workerUrl: at(ports.WORKER_INTERNAL_PORT),
+        sdkUrl: at(sdkPort),
         simulatorUrl: simulator.url,
         logPaths: [logPath('start'), logPath('second-api')],
       },

@@ -2,7 +2,6 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ConfigError, explainIssues } from './config/configError.ts'
-import type { Secret } from './config/secrets.ts'
 import { readSecrets } from './config/secrets.ts'
 
 // The configuration of a process. Only this file reads the environment. The exceptions are variables of libraries:
@@ -156,15 +155,6 @@ export function readConfig(environment: Environment = process.env) {
 export function required<Value>(value: Value | undefined, variable: string): Value {
   if (value !== undefined) return value
   throw new ConfigError(`${variable} is not set. \`npm start\` sets it for its own processes.`)
-}
-
-/** Returns the secrets of a variable that the process needs. Throws `ConfigError` if it is not set. */
-export function requiredSecrets(
-  secrets: readonly Secret[] | undefined,
-  variable: string,
-): readonly [Secret, ...Secret[]] {
-  const [first, ...others] = required(secrets, variable)
-  return [required(first, variable), ...others]
 }
 
 /** Returns the URL of a server. Puts an IPv6 address in brackets (RFC 3986 section 3.2.2). */

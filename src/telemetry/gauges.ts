@@ -5,7 +5,8 @@ import type { StateSample } from '../domain/ports/stateSample.ts'
 export type GaugeSources = {
   /** Returns the connections of the pool of PostgreSQL: all, idle ones, and callers that wait for one. */
   readonly pool: () => { readonly total: number; readonly idle: number; readonly waiting: number }
-  readonly startQueueDepth: () => number
+  /** Absent in a process that starts no workflows. */
+  readonly startQueueDepth?: () => number
   /** Reads the state of the installation. When it fails, its gauges are missing from the answer. */
   readonly state: () => Promise<StateSample>
 }
@@ -25,7 +26,9 @@ export function createGauges(registry: Registry, sources: GaugeSources): () => P
     new Gauge({ name, help, labelNames, registers: [registry] })
   const poolHelp = 'PostgreSQL pool: connections that are total and idle, and callers that wait.'
   const pool = gauge('darkroom_pool_connections', poolHelp, 'state')
-  const depth = gauge('darkroom_start_queue_depth', 'Accepted tasks whose start is under way.')
+  const { startQueueDepth } = sources
+  const depthHelp = 'Accepted tasks whose workflow start waits or is under way.'
+  const depth = startQueueDepth && gauge('darkroom_start_queue_depth', depthHelp)
   const up = gauge('darkroom_state_sample_up', '1 when PostgreSQL answered for this scrape.')
   const show = createStateGauges(gauge)
   const read = async () => {
@@ -37,7 +40,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): () => P
   let untilMs = 0
   return () => {
     for (const [state, count] of Object.entries(sources.pool())) pool.set({ state }, count)
-    depth.set(sources.startQueueDepth())
+    depth?.set(startQueueDepth?.() ?? 0)
     if (performance.now() < untilMs) return shown
     untilMs = performance.now() + sampleMsMax
     return (shown = read())

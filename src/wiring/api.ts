@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { required, requiredSecrets } from '../config.ts'
+import { required } from '../config.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { OnAccepted } from '../domain/ports/taskStore.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
@@ -49,7 +49,7 @@ const cancelAtStopMs = 5_000
 
 /** Starts one API process: it serves HTTP, offers synchronous tasks, and starts the workflows of all other tasks. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
-  const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
+  const signingKeys = required(config.signingKeys, 'SIGNING_KEYS')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
   required(config.keyPeppers, 'KEY_PEPPER')
   const installation = await openInstallation(config, log, {

@@ -84,9 +84,8 @@ export function createCliService() {
      * PUBLIC_URL: its default is not used, because HOST and PORT of the API may be different from those here.
      */
     assetUrl: (task: TaskView) => {
-      const [first, ...others] = config.signingKeys ?? []
-      if (first === undefined || config.publicUrlGiven === undefined) return undefined
-      return assetUrl(task, config.publicUrlGiven, [first, ...others])
+      const { signingKeys, publicUrlGiven } = config
+      return signingKeys && publicUrlGiven && assetUrl(task, publicUrlGiven, signingKeys)
     },
     /** Returns the address of a run's page in Temporal's UI, or `undefined` without TEMPORAL_UI_URL. */
     workflowUrl: (taskId: string) => {

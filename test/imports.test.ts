@@ -12,7 +12,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/streams': ['src/domain', 'node'],
   'src/schema': ['src/domain', 'zod'],
-  'src/tasks': ['src/domain', 'node'],
+  'src/tasks': ['src/domain', 'src/streams', 'node'],
 
   // Temporal: workflows run in a sandbox and reach the outside through activities only.
   workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],
@@ -42,7 +42,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   // The playground. A browser runs it as it is, so it imports nothing but its libraries.
   'src/web': ['htm', 'preact'],
-  'src/store': ['src/domain', 'dataloader', 'pg', 'node'],
+  'src/store': ['src/domain', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', 'node'],
   'src/upstream': ['src/domain', 'src/streams', 'sharp', 'undici', 'node'],
   'src/temporal': [

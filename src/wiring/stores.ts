@@ -15,7 +15,7 @@ import {
   readAccount,
   topUp,
 } from '../store/accounts/accounts.ts'
-import { createFindCaller, createKey, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
+import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
@@ -41,10 +41,10 @@ import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { cancelTask } from '../store/tasks/cancelTask.ts'
 import { createFailTask } from '../store/tasks/failTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
-import { createInsertTask } from '../store/tasks/insertTask.ts'
+import { insertTask } from '../store/tasks/insertTask.ts'
 import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
 import { listTasks } from '../store/tasks/listTasks.ts'
-import { createReadTask, readNativeRejection, readTaskOfImage } from '../store/tasks/readTask.ts'
+import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
 import { claimDue } from '../store/webhooks/claimDue.ts'
@@ -72,19 +72,17 @@ import {
 
 /** For the HTTP routes that accept, look up and show tasks. */
 export function createTaskStore(pool: Pool): TaskStore {
-  return {
-    ...bindFirst(pool, {
-      findKeyedTask,
-      freeKey,
-      readTaskOfImage,
-      readNativeRejection,
-      openUpload,
-      discardUpload,
-    }),
-    insertTask: createInsertTask(pool),
-    findCaller: createFindCaller(pool),
-    readTask: createReadTask(pool),
-  }
+  return bindFirst(pool, {
+    findCaller,
+    findKeyedTask,
+    freeKey,
+    insertTask,
+    readTask,
+    readTaskOfImage,
+    readNativeRejection,
+    openUpload,
+    discardUpload,
+  })
 }
 
 /** For the worker and the reconciler: the gate, the ends of attempts, and the ends of tasks. */

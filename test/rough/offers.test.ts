@@ -7,7 +7,7 @@ import { createClient } from '../support/clients/client.ts'
 import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
-import { darkroomJson, runDarkroomHere } from '../support/service/darkroomCli.ts'
+import { darkroomJson, runCommands, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -71,7 +71,7 @@ type Shown = {
   readonly timeline: readonly { readonly event: string; readonly via?: string }[]
 }
 async function show(taskId: string): Promise<Shown> {
-  const [run] = await runDarkroomHere([['task', 'show', taskId, '--json']], service.environment)
+  const run = await runDarkroom(['task', 'show', taskId, '--json'], service.environment)
   const shown: Shown = JSON.parse(run?.stdout ?? '')
   return shown
 }
@@ -118,7 +118,7 @@ describe('a synchronous task that its first call decides', () => {
     expect(shown.workflow_url).toBeUndefined()
     expect(viasOf(shown)).toEqual(['offer'])
     const needRun = ['history', 'replay'].map((command) => ['task', command, taskId])
-    for (const run of await runDarkroomHere(needRun, service.environment)) {
+    for (const run of await runCommands(needRun, service.environment)) {
       expect(run.exitCode).toBe(1)
       expect(run.stderr).toContain(`Temporal has no run of ${taskId}`)
     }

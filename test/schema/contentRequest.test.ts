@@ -13,12 +13,12 @@ function parse(document: Json, images: readonly ReceivedImage[] = []) {
 }
 
 /** The canonical text of a request, with each image hashed as when it is stored. */
-function canonicalText(request: UnstoredRequest): readonly string[] {
+function canonicalText(request: UnstoredRequest): string {
   const inputs = request.inputs.map(({ mimeType, content }) => {
     const sha256 = createHash('sha256').update(content).digest('hex')
     return { blobKey: 'in1/0', mimeType, bytes: content.length, sha256 }
   })
-  return [...canonicalRequest({ ...request, inputs })]
+  return canonicalRequest({ ...request, inputs })
 }
 
 describe('a content request', () => {

@@ -19,10 +19,10 @@ function failing(blobs: BlobStore, times: number): BlobStore {
   let left = times
   return {
     ...blobs,
-    put: async (key, bytes, options) => {
+    put: async (...written) => {
       left -= 1
       if (left >= 0) throw new Error('the disk is full')
-      return blobs.put(key, bytes, options)
+      return blobs.put(...written)
     },
   }
 }

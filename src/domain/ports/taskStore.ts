@@ -10,8 +10,6 @@ export type NewTask = {
   readonly taskId: string
   readonly caller: Caller
   readonly request: ImageRequest
-  /** The JSON text of the request, in UTF-8. */
-  readonly requestText: Uint8Array
   readonly fingerprint: Uint8Array
   readonly keyDigest?: Uint8Array
   /** The span of the client that asks, as `readTraceparent` returns it. */

@@ -6,11 +6,11 @@ import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import { idempotencyKeyBytesMax } from '../../domain/limits.ts'
-import type { BlobStore, PutOptions } from '../../domain/ports/blobStore.ts'
+import type { NewBlob } from '../../domain/ports/blobStore.ts'
 import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
-import type { InputImage, UnstoredImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
+import type { InputImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
 import { readTraceparent } from '../../domain/tasks/traceparent.ts'
 import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
@@ -89,9 +89,14 @@ async function storeAndAccept(
   const uploadId = request.inputs.length === 0 ? undefined : await parts.tasks.openUpload()
   try {
     const inputs: InputImage[] = []
-    for (const [i, image] of request.inputs.entries()) {
-      const flushLater = i + 1 < request.inputs.length
-      inputs.push(await storeImage(parts.blobs, `${uploadId}/${i}`, image, { flushLater }))
+    for (const [i, { mimeType, content }] of request.inputs.entries()) {
+      const sha256 = await sha256Of(content)
+      inputs.push({ blobKey: `${uploadId}/${i}`, mimeType, bytes: content.length, sha256 })
+    }
+    if (inputs.length > 0) {
+      await parts.blobs.put(
+        ...request.inputs.map(({ content }, i): NewBlob => [`${uploadId}/${i}`, content]),
+      )
     }
     return await accept(entry, {
       request: { ...request, inputs },
@@ -105,17 +110,6 @@ async function storeAndAccept(
       await parts.tasks.discardUpload(uploadId).catch(report)
     }
   }
-}
-
-async function storeImage(
-  blobs: BlobStore,
-  blobKey: string,
-  { mimeType, content }: UnstoredImage,
-  options: PutOptions,
-): Promise<InputImage> {
-  const sha256 = await sha256Of(content)
-  await blobs.put(blobKey, content, options)
-  return { blobKey, mimeType, bytes: content.length, sha256 }
 }
 
 /** Hashing this many bytes takes about four milliseconds. */

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 
 /**
  * Deletes ended tasks whose time as a record is over (`purge_at`), with their attempts and idempotency keys. Their
@@ -7,8 +6,7 @@ import { queryWithOwnPlan } from '../connection/ownPlan.ts'
  * period ended more than a day ago. Returns how many tasks were deleted.
  */
 export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
-  const { rows } = await queryWithOwnPlan<{ purged: number }>(pool, {
-    name: 'purge-tasks',
+  const { rows } = await pool.query<{ purged: number }>({
     text: purgeSql,
     values: [limit],
   })

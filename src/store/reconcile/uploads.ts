@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 
 /**
  * Records an upload for inputs, before their first byte is written to the blob store. The sweep deletes the
@@ -40,8 +39,7 @@ export async function takeUploads(
   limit: number,
   retryMs: number,
 ): Promise<readonly string[]> {
-  const { rows } = await queryWithOwnPlan<{ uploadId: string }>(pool, {
-    name: 'take-uploads',
+  const { rows } = await pool.query<{ uploadId: string }>({
     text: `update upload set sweep_after = '-infinity',
         next_try_at = now() + $2::float8 * interval '1 millisecond'
       where upload_id in (
@@ -118,8 +116,7 @@ const excessSql = `
  * Returns how many requests were deleted.
  */
 export async function forgetRequests(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await queryWithOwnPlan(pool, {
-    name: 'forget-requests',
+  const { rowCount } = await pool.query({
     text: `update task set request = null, retry_until = null, retry_bytes = null
       where task_id in (
         select task_id from task where retry_until <= now()

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import type { OwnTaskFilter, Page } from '../../domain/ports/accountReads.ts'
 import type { PublicStatus, TaskView } from '../../domain/tasks/task.ts'
-import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
 
@@ -33,7 +32,7 @@ export async function listOwnTasks(
   add((place) => `(created_at, task_id) < (${place}::timestamptz, $${values.length + 1})`, position)
   if (position !== undefined) values.push(after)
   const statement = { text: listSql(conditions), values }
-  const { rows } = await queryWithOwnPlan<TaskViewRow>(pool, statement)
+  const { rows } = await pool.query<TaskViewRow>(statement)
   return { rows: rows.slice(0, limit).map(taskViewOf), hasMore: rows.length > limit }
 }
 

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
 import type { ListedTask, TaskFilter } from '../../domain/ports/taskAdmin.ts'
-import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 import { statusSql } from './listOwnTasks.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
@@ -15,7 +14,7 @@ export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonl
   const values: unknown[] = []
   const place = (value: unknown) => `$${values.push(value)}`
   const text = listSql(pageSql(filter, place))
-  const { rows } = await queryWithOwnPlan<ListedRow>(pool, { text, values })
+  const { rows } = await pool.query<ListedRow>({ text, values })
   return rows.map((row) => ({ task: taskViewOf(row), accountName: row.accountName }))
 }
 

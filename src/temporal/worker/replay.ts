@@ -17,8 +17,8 @@ const exitDelayMs = 500
  * short, or when the replay takes longer than 30 s. Then the process ends soon: the SDK's threads would keep it alive.
  */
 export async function replayTask(events: HistoryEvents): Promise<string | undefined> {
+  if (events.length < eventsMin) throw new Error('The history contains no workflow task.')
   try {
-    if (events.length < eventsMin) throw new Error('The history contains no workflow task.')
     installRuntime(() => {})
     const bundle = await workflowBundle()
     const replay = replayHistories(bundle, [{ workflowId: 'replayed', history: { events } }])

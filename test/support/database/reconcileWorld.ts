@@ -117,7 +117,7 @@ export async function storeTestAnswer(
 ): Promise<void> {
   const { taskId, n, answerId } = given
   const bytes = Buffer.from('the image')
-  await blobs.put(answerImageKey(answerId), bytes)
+  await blobs.put([answerImageKey(answerId), bytes])
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   const meta: AnswerMeta = {
     version: 1,
@@ -126,5 +126,5 @@ export async function storeTestAnswer(
     image: { mimeType: 'image/png', bytes: bytes.length, sha256, width: 1, height: 1 },
     native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
   }
-  await blobs.put(answerMetaKey(answerId), Buffer.from(JSON.stringify(meta)))
+  await blobs.put([answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))])
 }

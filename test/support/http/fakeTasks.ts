@@ -56,7 +56,7 @@ export function createFakeTasks(blobs: BlobStore) {
     },
     accept: async (input) => {
       await settings.beforeAccept?.()
-      const request = [...canonicalRequest(input.request)].join('')
+      const request = canonicalRequest(input.request)
       const key = Buffer.from(input.idempotencyKey ?? []).toString('latin1')
       const known = key === '' ? undefined : keys.get(key)
       if (known !== undefined && known.request !== request) {
@@ -153,7 +153,7 @@ export function createFakeTasks(blobs: BlobStore) {
   async function finish(taskId: string): Promise<void> {
     const answerId = `an${taskId.slice(5)}`
     const key = answerImageKey(answerId)
-    await blobs.put(key, redPixelPng)
+    await blobs.put([key, redPixelPng])
     const sha256 = createHash('sha256').update(redPixelPng).digest('hex')
     change(taskId, {
       status: 'succeeded',

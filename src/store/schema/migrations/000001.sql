@@ -47,15 +47,10 @@ create index budget_use_ends on budget_use (ends_at);
 -- key check also locks the row of `account`. If submits updated that row too, one busy account could submit
 -- only half as fast. The fillfactor leaves room on each page, so that most updates need no new index entry.
 create table balance (
-  account_id text not null,
-  -- An account has one row. Its generation makes it quick to find while PostgreSQL keeps the old versions of the row
-  -- (src/store/accounts/balanceRow.ts).
-  changes bigint not null default 0,
-  generation bigint not null generated always as (changes / 64) stored,
+  account_id text primary key,
   available bigint not null default 0 check (available >= 0),
   held bigint not null default 0 check (held >= 0),
-  spent bigint not null default 0 check (spent >= 0),
-  primary key (account_id, generation)
+  spent bigint not null default 0 check (spent >= 0)
 ) with (fillfactor = 50);
 
 -- The condition of `ledger_valid`. PostgreSQL reads the text of every check constraint of a table again in each

@@ -12,7 +12,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/streams': ['src/domain', 'node'],
   'src/schema': ['src/domain', 'zod'],
-  'src/tasks': ['src/domain', 'node'],
+  'src/tasks': ['src/domain', 'types:src/store', 'node'],
 
   // Temporal: workflows run in a sandbox and reach the outside through activities only.
   workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],
@@ -29,6 +29,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/http': [
     'src/domain',
     'src/schema',
+    'types:src/store',
     'src/streams',
     'src/tasks',
     '@koa/cors',
@@ -62,7 +63,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'prom-client',
     'node',
   ],
-  'src/cli': ['src/domain', 'src/tasks', 'commander', 'node'],
+  'src/cli': ['src/domain', 'types:src/store', 'src/tasks', 'commander', 'node'],
 
   // Configuration. The linter checks that only `src/config.ts` and `src/dev` read the environment.
   'src/config.ts': ['src/config', 'zod', 'node'],

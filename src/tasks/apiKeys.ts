@@ -8,8 +8,9 @@ import {
   secretPrefix,
 } from '../domain/accounts/apiKey.ts'
 import type { RandomBytes } from '../domain/ids.ts'
-import type { AccountStore, NewApiKey } from '../domain/ports/accountStore.ts'
-import type { TaskStore } from '../domain/ports/taskStore.ts'
+import type { AccountStore } from '../store/accounts/accountStore.ts'
+import type { NewApiKey } from '../store/accounts/apiKeys.ts'
+import type { TaskStore } from '../store/tasks/taskStore.ts'
 
 /**
  * One secret of `KEY_PEPPER`. New keys are hashed with the first pepper of the list. Existing keys are

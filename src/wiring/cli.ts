@@ -44,9 +44,10 @@ function createParts(
   { environment, config }: Settings,
   database: ReturnType<typeof createCliDatabase>,
 ): Parts {
-  const tasks = async () => (await import('./stores.ts')).createTaskAdmin(await database.pool())
+  const tasks = async () =>
+    (await import('../store/tasks/taskStore.ts')).createTaskAdmin(await database.pool())
   const accounts = async () =>
-    (await import('./stores.ts')).createAccountStore(await database.pool())
+    (await import('../store/accounts/accountStore.ts')).createAccountStore(await database.pool())
   return {
     tasks,
     accounts,
@@ -90,7 +91,8 @@ function createParts(
       return (await settingsAt(operatorFilePath)).capabilities
     },
     channels: async () => (await import('./stores.ts')).createChannelAdmin(await database.pool()),
-    webhooks: async () => (await import('./stores.ts')).createWebhookAdmin(await database.pool()),
+    webhooks: async () =>
+      (await import('../store/webhooks/webhookStore.ts')).createWebhookAdmin(await database.pool()),
     checkChannel: async (name) => {
       const { required } = await import('../config.ts')
       const path = required((await config()).operatorFilePath, 'DARKROOM_CONFIG')

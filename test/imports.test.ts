@@ -12,7 +12,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/streams': ['src/domain', 'node'],
   'src/schema': ['src/domain', 'zod'],
-  'src/tasks': ['src/domain', 'types:src/store', 'node'],
+  'src/tasks': ['src/domain', 'src/streams', 'types:src/store', 'node'],
 
   // Temporal: workflows run in a sandbox and reach the outside through activities only.
   workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],

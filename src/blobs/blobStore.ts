@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import type { RandomBytes } from '../domain/ids.ts'
-import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
+import type { BlobStore, NewBlob } from '../domain/ports/blobStore.ts'
 import { createStoreIdentity } from './storeIdentity.ts'
 
 /**
@@ -8,7 +8,7 @@ import { createStoreIdentity } from './storeIdentity.ts'
  * random id. `put` and `read` do what `BlobStore` says.
  */
 export type BlobBackend = {
-  readonly put: (name: string, bytes: Uint8Array, options: PutOptions) => Promise<void>
+  readonly put: (blobs: readonly NewBlob[]) => Promise<void>
   readonly read: BlobStore['read']
   /** Returns whether there was anything to delete. */
   readonly deletePrefix: (prefix: string) => Promise<boolean>
@@ -24,13 +24,13 @@ export function createBlobStore(backend: BlobBackend, randomBytes: RandomBytes):
       const found = await backend.read(storeIdName)
       return found === undefined ? undefined : await text(found.content)
     },
-    write: (id) => backend.put(storeIdName, Buffer.from(id), {}),
+    write: (id) => backend.put([[storeIdName, Buffer.from(id)]]),
     randomBytes,
   })
   return {
-    put: async (key, bytes, options = {}) => {
-      assertBlobKey(key)
-      await backend.put(key, bytes, options)
+    put: async (...blobs) => {
+      for (const [key] of blobs) assertBlobKey(key)
+      await inTime(backend.put(blobs))
     },
     read: async (key, range) => {
       assertBlobKey(key)
@@ -43,6 +43,25 @@ export function createBlobStore(backend: BlobBackend, randomBytes: RandomBytes):
       if (!(await backend.deletePrefix(prefix))) await assertSame()
     },
     storeId,
+  }
+}
+
+/**
+ * Limit for storing the blobs of one prefix. A store that hangs would otherwise keep the memory of its bytes for ever.
+ * Longer than all tries of the S3 client take.
+ */
+export const putMsMax = 5 * 60_000
+
+async function inTime(put: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => late.reject(new Error('The blob store did not store the bytes in time')),
+    putMsMax,
+  )
+  try {
+    await Promise.race([put, late.promise])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

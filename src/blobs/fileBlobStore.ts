@@ -1,4 +1,4 @@
-import { link, mkdir, open, rm, stat, unlink } from 'node:fs/promises'
+import { link, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
@@ -24,13 +24,17 @@ export async function createFileBlobStore(deps: FileBlobStoreDeps): Promise<Blob
 
 function fileBackend({ directory, randomBytes }: FileBlobStoreDeps): BlobBackend {
   return {
-    put: async (name, bytes, { flushLater }) => {
-      const path = join(directory, name)
-      const folder = dirname(path)
+    put: async (blobs) => {
+      const files = blobs.map(([name, bytes]): NewFile => {
+        const path = join(directory, name)
+        return { path, bytes, tempPath: join(dirname(path), `.${randomText(randomBytes, 32)}`) }
+      })
+      const folder = dirname(files[0]?.path ?? directory)
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      await writeNew(path, bytes, join(folder, `.${randomText(randomBytes, 32)}`))
+      const exists = await writeNew(files)
       // A new name survives a power cut only when its directory is flushed. The name of the folder may be new too.
-      if (flushLater !== true) await Promise.all([flush(folder), flush(directory)])
+      await Promise.all([flush(folder), flush(directory)])
+      if (exists) throw new BlobExistsError('The blob exists already')
     },
     read: async (name, range) => await read(join(directory, name), range),
     deletePrefix: async (prefix) => {
@@ -41,26 +45,44 @@ function fileBackend({ directory, randomBytes }: FileBlobStoreDeps): BlobBackend
   }
 }
 
+type NewFile = { readonly path: string; readonly bytes: Uint8Array; readonly tempPath: string }
+
 /**
- * Writes a file so that it is complete as soon as it has its name: under a temporary name that is flushed and then
- * linked. `link` fails when the name exists, where `rename` would replace the file. A crash leaves the temporary name
- * in the folder of the prefix, which is deleted as a whole.
+ * Writes files so that each is complete as soon as it has its name: all of them under temporary names that are flushed
+ * at the same time, and then linked one after the other. File systems keep the order of changes to one folder. `link`
+ * fails when the name exists, where `rename` would replace the file. A crash leaves the temporary names in the folder of
+ * the prefix, which is deleted as a whole. Returns whether any file existed.
  */
-async function writeNew(path: string, bytes: Uint8Array, tempPath: string): Promise<void> {
+async function writeNew(files: readonly NewFile[]): Promise<boolean> {
+  const written = await Promise.allSettled(files.map(writeTemporary))
+  try {
+    for (const each of written) if (each.status === 'rejected') throw each.reason
+    let exists = false
+    for (const { tempPath, path } of files) exists = !(await linkNew(tempPath, path)) || exists
+    return exists
+  } finally {
+    await Promise.all(files.map(({ tempPath }) => rm(tempPath, { force: true })))
+  }
+}
+
+async function writeTemporary({ tempPath, bytes }: NewFile): Promise<void> {
   const file = await open(tempPath, 'wx', 0o600)
   try {
-    try {
-      await file.writeFile(bytes)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await link(tempPath, path)
-  } catch (error) {
-    if (isErrnoCode(error, 'EEXIST')) throw new BlobExistsError('The blob exists already')
-    throw error
+    await file.writeFile(bytes)
+    await file.sync()
   } finally {
-    await unlink(tempPath)
+    await file.close()
+  }
+}
+
+/** Returns false when the path exists. */
+async function linkNew(tempPath: string, path: string): Promise<boolean> {
+  try {
+    await link(tempPath, path)
+    return true
+  } catch (error) {
+    if (isErrnoCode(error, 'EEXIST')) return false
+    throw error
   }
 }
 

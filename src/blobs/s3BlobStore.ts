@@ -35,8 +35,14 @@ export function createS3BlobStore(deps: S3BlobStoreDeps): BlobStore {
   const { client, bucket, namePrefix, randomBytes } = deps
   const objectOf = (name: string): ObjectName => ({ Bucket: bucket, Key: namePrefix + name })
   const backend: BlobBackend = {
-    put: async (name, bytes) =>
-      await putObject(client, objectOf(name), bytes, randomText(randomBytes, 32)),
+    put: async (blobs) => {
+      let exists = false
+      for (const [name, bytes] of blobs) {
+        const mark = randomText(randomBytes, 32)
+        exists = !(await putObject(client, objectOf(name), bytes, mark)) || exists
+      }
+      if (exists) throw new BlobExistsError('The blob exists already')
+    },
     read: async (name, range) => await readObject(client, objectOf(name), range),
     deletePrefix: async (prefix) => await deleteObjects(client, bucket, `${namePrefix}${prefix}/`),
   }
@@ -61,7 +67,7 @@ async function presign(
 }
 
 /**
- * Uploads the bytes unless the key exists. With `If-None-Match: *` the object store itself decides between two
+ * Uploads the bytes, or returns false when the key exists. With `If-None-Match: *` the object store itself decides between two
  * writers: it answers 412 when the key exists. The SDK sends a request again after a lost answer, so the object may be
  * our own: its metadata then has the random mark of this upload.
  */
@@ -70,15 +76,16 @@ async function putObject(
   name: ObjectName,
   bytes: Uint8Array,
   mark: string,
-): Promise<void> {
+): Promise<boolean> {
   try {
     await client.send(
       new PutObjectCommand({ ...name, Body: bytes, IfNoneMatch: '*', Metadata: { upload: mark } }),
     )
+    return true
   } catch (error) {
     if (statusOf(error) !== 412) throw error
     const found = await client.send(new HeadObjectCommand(name))
-    if (found.Metadata?.['upload'] !== mark) throw new BlobExistsError('The blob exists already')
+    return found.Metadata?.['upload'] === mark
   }
 }
 

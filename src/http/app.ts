@@ -2,10 +2,10 @@ import Koa from 'koa'
 import { createSyncWaits } from './answers/syncWaits.ts'
 import { createWaitPlaces } from './answers/waitPlaces.ts'
 import type { ApiDeps, ApiParts, ApiState } from './context.ts'
-import { createByteBudget } from '../tasks/byteBudget.ts'
 import { freeBodyBytes } from './intake/body.ts'
 import { allowAnyOrigin, catchErrors, observeRequest, startRequest } from './middleware.ts'
 import { installRoutes } from './routes.ts'
+import { createByteBudget } from '../streams/byteBudget.ts'
 
 /**
  * Limit for the bytes of all large bodies in memory: almost three of the largest that the API contract allows, and many

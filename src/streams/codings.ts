@@ -6,7 +6,7 @@ import { createByteCollector } from './byteCollector.ts'
 
 export type ContentCoding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
-type UnpackFailure = { readonly tag: 'too_large' } | { readonly tag: 'corrupt_coding' }
+type UnpackFailure = 'too_large' | 'no_room' | 'corrupt_coding'
 
 type UnpackOptions = {
   /**
@@ -14,44 +14,35 @@ type UnpackOptions = {
    * or stops early as far as it goes.
    */
   readonly lenient?: boolean
+  /**
+   * Called with the number of bytes so far, before more are unpacked. Nobody knows how many there will be, so room is
+   * taken for them as for bytes that arrive. False ends the work.
+   */
+  readonly cover: (bytes: number) => true | Promise<boolean>
 }
 
-/** Ends with the latest body to be unpacked. The next one waits for it, so that one at a time needs memory for chunks. */
-let latest: Promise<undefined> = Promise.resolve(undefined)
-
 /**
- * Unpacks a body that has one content coding. Fails with `too_large` when it has more than `bytesMax` bytes, and with
- * `corrupt_coding` when it does not end with the end of its coding. Zeros after gzip are padding. One body of the
- * process is unpacked at a time, outside of the event loop.
+ * Unpacks a body that has one content coding. Fails with `too_large` when it has more than `bytesMax` bytes, with
+ * `no_room` when `cover` says so, and with `corrupt_coding` when it does not end with the end of its coding. Zeros after
+ * gzip are padding. Bodies that are unpacked at the same time take turns after each chunk, outside of the event loop.
  */
 export async function unpack(
   body: Buffer,
   coding: ContentCoding,
   bytesMax: number,
-  { lenient = false }: UnpackOptions = {},
+  { lenient = false, cover }: UnpackOptions,
 ): Promise<Result<Buffer, UnpackFailure>> {
-  const own = latest.then(() => unpackNow(body, coding, bytesMax, lenient))
-  latest = Promise.allSettled([own]).then(() => undefined)
-  return own
-}
-
-async function unpackNow(
-  body: Buffer,
-  coding: ContentCoding,
-  bytesMax: number,
-  lenient: boolean,
-): Promise<Result<Buffer, UnpackFailure>> {
-  let unpacked = await drain(createDecoder(body, coding), body, bytesMax)
+  let unpacked = await drain(createDecoder(body, coding), body, bytesMax, cover)
   if (lenient && coding === 'gzip' && !unpacked.isWhole && body[gzipFlagsAt] === 0) {
     // A decoder of gzip fails when it does not find more gzip after the end. One of bare deflate stops there.
     const decoder = zlib.createInflateRaw({ chunkSize })
-    unpacked = await drain(decoder, body.subarray(gzipHeaderBytes), bytesMax)
+    unpacked = await drain(decoder, body.subarray(gzipHeaderBytes), bytesMax, cover)
   }
-  if (unpacked.isTooLarge) return fail({ tag: 'too_large' })
+  if (unpacked.stoppedBy !== undefined) return fail(unpacked.stoppedBy)
   const rest = body.subarray(unpacked.bytesRead)
   const isPadding = coding === 'gzip' && rest.equals(Buffer.alloc(rest.length))
   const isWhole = unpacked.isWhole && (rest.length === 0 || isPadding)
-  if (!lenient && !isWhole) return fail({ tag: 'corrupt_coding' })
+  if (!lenient && !isWhole) return fail('corrupt_coding')
   return succeed(unpacked.content)
 }
 
@@ -59,22 +50,28 @@ async function unpackNow(
 const gzipHeaderBytes = 10
 const gzipFlagsAt = 3
 
-/** Unpacks `body` as far as it goes, and stops beyond `bytesMax` bytes. */
-async function drain(decoder: Decoder, body: Buffer, bytesMax: number) {
+/** Unpacks `body` as far as it goes. Stops beyond `bytesMax` bytes, and when there is no room. */
+async function drain(
+  decoder: Decoder,
+  body: Buffer,
+  bytesMax: number,
+  cover: UnpackOptions['cover'],
+) {
   const collected = createByteCollector(bytesMax)
-  let isTooLarge = false
+  let stoppedBy: 'too_large' | 'no_room' | undefined
   let isWhole = true
   const unpacked: AsyncIterable<Buffer> = decoder
   decoder.end(body)
   try {
     for await (const chunk of unpacked) {
-      isTooLarge = !collected.add(chunk)
-      if (isTooLarge) break
+      if (!collected.add(chunk)) stoppedBy = 'too_large'
+      else if (!(await cover(collected.length()))) stoppedBy = 'no_room'
+      if (stoppedBy !== undefined) break
     }
   } catch {
     isWhole = false
   }
-  return { content: collected.bytes(), isTooLarge, isWhole, bytesRead: decoder.bytesWritten }
+  return { content: collected.bytes(), stoppedBy, isWhole, bytesRead: decoder.bytesWritten }
 }
 
 type Decoder =

@@ -1,6 +1,6 @@
 import type { BeginResult } from '../domain/ports/attemptStore.ts'
-import type { ByteBudget, ByteRoom } from './byteBudget.ts'
-import { createByteBudget } from './byteBudget.ts'
+import type { ByteBudget, ByteRoom } from '../streams/byteBudget.ts'
+import { createByteBudget } from '../streams/byteBudget.ts'
 
 /**
  * Limit for the texts of all large requests that one worker reads and sends at the same time, in bytes of their

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
-import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
+import type { BlobStore, NewBlob } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../domain/upstream/answerMeta.ts'
@@ -18,40 +18,42 @@ type AnswerToStore = {
 }
 
 /**
- * Stores an answer, before the task is settled with it. `meta.json` appears only after the image, so an answer with
+ * Stores an answer, before the task is settled with it. `meta.json` appears after the image, so an answer with
  * `meta.json` is complete. Never overwrites a blob. Tries a failed write again until the task's hard end, because the
  * call is paid for and must not be made again. After the hard end, throws the last error of the blob store.
  */
 export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
+  let tries = 0
+  let isStored = false
   try {
     const { mimeType, bytes, width, height } = image
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const stored = { mimeType, bytes: bytes.length, sha256, width, height }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
-    const put = (key: string, content: Uint8Array, options?: PutOptions) =>
-      retryFor(hardEndMs, () => putOnce(blobs, key, content, options))
-    await put(answerImageKey(answerId), bytes, { flushLater: true })
-    await put(answerMetaKey(answerId), Buffer.from(JSON.stringify(meta)))
+    await retryFor(hardEndMs, async () => {
+      tries += 1
+      await putOnce(blobs, [
+        [answerImageKey(answerId), bytes],
+        [answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))],
+      ])
+    })
+    isStored = true
     return meta
   } finally {
-    image.discard()
+    // A write of a try that failed may still be under way.
+    image.discard({ isUnread: isStored && tries === 1 })
   }
 }
 
 /**
- * Writes a blob. A key that exists already is not an error: only this attempt writes the key, so an earlier try has
+ * Writes blobs. A key that exists already is not an error: only this attempt writes the key, so an earlier try has
  * succeeded and only its reply was lost.
  */
-async function putOnce(
-  blobs: BlobStore,
-  key: string,
-  bytes: Uint8Array,
-  options?: PutOptions,
-): Promise<void> {
+async function putOnce(store: BlobStore, blobs: readonly NewBlob[]): Promise<void> {
   try {
-    await blobs.put(key, bytes, options)
+    await store.put(...blobs)
   } catch (error) {
     if (!(error instanceof BlobExistsError)) throw error
   }

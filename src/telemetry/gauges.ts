@@ -6,7 +6,7 @@ import type { StateSample } from '../store/sampleState.ts'
 export type PoolSample = { readonly total: number; readonly idle: number; readonly waiting: number }
 
 /**
- * Creates the gauges that this process reads from its own memory: its connection pool and its start queue.
+ * Creates the gauges that this process reads from its own memory: its connection pool and its starts of workflows.
  */
 export function createProcessGauges(
   registry: Registry,
@@ -27,7 +27,7 @@ export function createProcessGauges(
   if (startQueueDepth !== undefined) {
     const gauge: Gauge = new Gauge({
       name: 'darkroom_start_queue_depth',
-      help: 'Accepted tasks whose workflow start waits or is under way.',
+      help: 'Starts of workflows that are under way.',
       registers: [registry],
       collect: (): void => gauge.set(startQueueDepth()),
     })

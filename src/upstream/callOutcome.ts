@@ -4,9 +4,10 @@ import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstream/upstre
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { isSuccess } from './exchange.ts'
-import type { AnswerVerdict, FamilyCall } from './familyCall.ts'
+import type { AnswerVerdict, FamilyCall, TakeMemory } from './familyCall.ts'
 import { looksLikeJson, readModelAnswer } from './modelAnswer.ts'
 import type { SendResult } from './send.ts'
+import type { ByteBudget } from '../streams/byteBudget.ts'
 import { freeMemory } from '../streams/freeMemory.ts'
 
 type Family = Pick<FamilyCall, 'isImage' | 'judge'>
@@ -14,7 +15,8 @@ type Family = Pick<FamilyCall, 'isImage' | 'judge'>
 type OutcomeDeps = {
   /** Returns epoch milliseconds. */
   readonly nowMs: () => number
-  readonly largeAnswers: LargeAnswers
+  /** The memory of answers, for one account. */
+  readonly memory: ByteBudget
 }
 
 /**
@@ -24,7 +26,7 @@ type OutcomeDeps = {
 export async function callOutcome(
   sent: SendResult,
   family: Family,
-  { nowMs, largeAnswers }: OutcomeDeps,
+  { nowMs, memory }: OutcomeDeps,
 ): Promise<UpstreamOutcome> {
   if (sent.kind === 'not_sent') return { class: 'refused', evidence: { reason: sent.reason } }
   const { latencyMs } = sent
@@ -40,67 +42,25 @@ export async function callOutcome(
   if (!isSuccess(answer.status)) {
     return withEvidence(await readErrorAnswer(answer, nowMs()), about, () => {})
   }
-  const giveBack = await largeAnswers.begin(answer.body.bytes())
+  const room = memory.open('')
+  const answerBytes = answer.body.bytes()
+  const takeMemory: TakeMemory = async (bytes) => {
+    if (bytes > inMemoryBytesMax) await room.cover(answerBytes + bytes, Infinity)
+  }
   let isKept = false
   try {
+    if (answerBytes > inMemoryBytesMax) await room.cover(answerBytes, Infinity)
     const body = await answer.body.take()
-    const verdict = await verdictOf(body, answer, family)
+    const verdict = await verdictOf(body, answer, family, takeMemory)
     // zlib may still read a body that was packed.
     if (looksLikeJson(body)) freeMemory(body)
     isKept = verdict.class === 'succeeded'
-    return withEvidence(verdict, about, (image) => {
-      freeMemory(image)
-      giveBack()
+    return withEvidence(verdict, about, (image, isUnread) => {
+      if (isUnread) freeMemory(image)
+      room.end()
     })
   } finally {
-    if (!isKept) giveBack()
-  }
-}
-
-/** The large answers of one process that are in memory at the same time. */
-export type LargeAnswers = {
-  /**
-   * Resolves when there is memory for an answer of so many bytes, in the order of the calls. The returned function
-   * gives the memory back. An answer that is not large waits for nothing.
-   */
-  readonly begin: (bytes: number) => Promise<() => void>
-}
-
-/**
- * Limit for the bytes of all large answers in memory. Until its image is stored, an answer takes almost twice its
- * bytes: fifty of 44 MiB would take 4 GB. Room for several keeps a slow blob store from storing one image at a time.
- */
-const largeAnswersBytesMax = 96 * 1024 * 1024
-
-export function createLargeAnswers(): LargeAnswers {
-  const waiting: { readonly bytes: number; readonly start: () => void }[] = []
-  let inMemory = 0
-
-  function startNext(): void {
-    const [next] = waiting
-    if (next === undefined) return
-    // An answer that is larger than the limit gets the memory when nobody else has any.
-    if (inMemory > 0 && inMemory + next.bytes > largeAnswersBytesMax) return
-    waiting.shift()
-    inMemory += next.bytes
-    next.start()
-    startNext()
-  }
-
-  return {
-    begin: (bytes) => {
-      if (bytes <= inMemoryBytesMax) return Promise.resolve(() => {})
-      const { promise, resolve } = Promise.withResolvers<() => void>()
-      let isGiven = true
-      const discard = () => {
-        if (isGiven) inMemory -= bytes
-        isGiven = false
-        startNext()
-      }
-      waiting.push({ bytes, start: () => resolve(discard) })
-      startNext()
-      return promise
-    },
+    if (!isKept) room.end()
   }
 }
 
@@ -108,9 +68,10 @@ async function verdictOf(
   body: Buffer,
   answer: Answer,
   { isImage, judge }: Family,
+  takeMemory: TakeMemory,
 ): Promise<AnswerVerdict> {
-  const read = await readModelAnswer(body, answer, isImage)
-  const verdict = read.ok ? await judge(read.value) : read.failure
+  const read = await readModelAnswer(body, answer, isImage, takeMemory)
+  const verdict = read.ok ? await judge(read.value, takeMemory) : read.failure
   // A status such as 202 without an image may mean that the upstream is still working on the request.
   return answer.status !== 200 && answer.cutBy === undefined && verdict.class !== 'succeeded'
     ? { class: 'unknown', reason: 'unexpected_status' }
@@ -120,14 +81,17 @@ async function verdictOf(
 function withEvidence(
   { reason, ...outcome }: AnswerVerdict,
   about: Omit<OutcomeEvidence, 'reason'>,
-  discard: (image: Buffer) => void,
+  discard: (image: Buffer, isUnread: boolean) => void,
 ): UpstreamOutcome {
   const evidence = { reason, ...about }
   return outcome.class === 'succeeded'
     ? {
         ...outcome,
         evidence,
-        image: { ...outcome.image, discard: () => discard(outcome.image.bytes) },
+        image: {
+          ...outcome.image,
+          discard: ({ isUnread }) => discard(outcome.image.bytes, isUnread),
+        },
       }
     : { ...outcome, evidence }
 }

@@ -2,7 +2,7 @@ import { randomBytes as cryptoRandomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
 import { createAnswerBody } from './answerBody.ts'
-import { callOutcome, createLargeAnswers } from './callOutcome.ts'
+import { callOutcome } from './callOutcome.ts'
 import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import type { RandomBytes } from '../domain/ids.ts'
@@ -18,6 +18,7 @@ import type { FamilyCall } from './familyCall.ts'
 import { requestBody } from './requestBody.ts'
 import type { SendRequest } from './send.ts'
 import { send } from './send.ts'
+import { createByteBudget } from '../streams/byteBudget.ts'
 
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore
@@ -32,6 +33,12 @@ type UpstreamCallerDeps = {
   /** Returns milliseconds of a clock that never goes back. */
   readonly monotonicMs?: () => number
 }
+
+/**
+ * Limit for the bytes of all answers above 4 MiB in memory. Until its image is stored, an answer takes almost twice its
+ * bytes: fifty of 44 MiB would take 4 GB. Room for several keeps a slow blob store from storing one image at a time.
+ */
+const answerMemory = { bytesMax: 96 * 1024 * 1024, freeBytes: 0, accountShareMax: 1 }
 
 /**
  * Creates the function that calls upstream models over HTTP. Each call is sent once and never repeated. Every
@@ -52,7 +59,7 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
   const monotonicMs = deps.monotonicMs ?? (() => performance.now())
   const randomBytes = deps.randomBytes ?? cryptoRandomBytes
   const familyDeps: FamilyBDeps = { randomBytes, nowMs }
-  const outcomeDeps = { nowMs, largeAnswers: createLargeAnswers() }
+  const outcomeDeps = { nowMs, memory: createByteBudget(answerMemory) }
 
   return async (call) => {
     const credential = await readCredential(call.channel)

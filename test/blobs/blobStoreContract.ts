@@ -35,7 +35,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       const store = await open()
       const bytes = randomBytes(size)
       const key = `${newId()}/image`
-      await store.put(key, bytes)
+      await store.put([key, bytes])
       const found = await store.read(key)
       expect(found?.bytes).toBe(size)
       expect((await contentOf(found)).equals(bytes)).toBe(true)
@@ -46,12 +46,21 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       const key = `${newId()}/image`
       const contents = Array.from({ length: 12 }, (_, at) => `content ${at}`)
       const puts = await Promise.allSettled(
-        contents.map((content) => store.put(key, text(content))),
+        contents.map((content) => store.put([key, text(content)])),
       )
       const won = puts.flatMap((put, at) => (put.status === 'fulfilled' ? [contents[at]] : []))
       const reasons = puts.flatMap((put) => (put.status === 'rejected' ? [put.reason] : []))
       expect(won).toEqual([await readText(store, key)])
       for (const reason of reasons) expect(reason).toBeInstanceOf(BlobExistsError)
+    })
+
+    it('stores several blobs at once, and leaves one that exists as it is', async () => {
+      const store = await open()
+      await store.put(['an1/image', text('first')])
+      const again = store.put(['an1/image', text('again')], ['an1/meta.json', text('meta')])
+      await expect(again).rejects.toThrow(BlobExistsError)
+      const stored = [await readText(store, 'an1/image'), await readText(store, 'an1/meta.json')]
+      expect(stored).toEqual(['first', 'meta'])
     })
 
     it('shows nothing or all bytes under a key while it is written', async () => {
@@ -61,7 +70,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       // A look for an absent blob asks for the id, and would take long if it had to make one.
       await store.storeId()
       const stored = new AbortController()
-      const put = store.put(key, bytes).finally(() => stored.abort())
+      const put = store.put([key, bytes]).finally(() => stored.abort())
       const seen = new Set<number | undefined>()
       while (!stored.signal.aborted) {
         const found = await store.read(key)
@@ -76,7 +85,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
     it('reads an inclusive range, cut at the end of the content', async () => {
       const store = await open()
       const key = `${newId()}/image`
-      await store.put(key, text('0123456789'))
+      await store.put([key, text('0123456789')])
       const range = async (first: number, last: number) => {
         const found = await store.read(key, { first, last })
         return [found?.bytes, (await contentOf(found)).toString()]
@@ -89,7 +98,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
     it('deletes the keys under a prefix and no others', async () => {
       const store = await open()
       const keys = ['an1/image', 'an1/meta.json', 'an10/image']
-      await Promise.all(keys.map((key) => store.put(key, text(key))))
+      await Promise.all(keys.map((key) => store.put([key, text(key)])))
       for (const prefix of ['an1', 'an1', 'absent']) await store.deletePrefix(prefix)
       const left = await Promise.all(keys.map((key) => readText(store, key)))
       expect(left).toEqual([undefined, undefined, 'an10/image'])
@@ -97,7 +106,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
 
     it.each(malformedKeys)('refuses the malformed key %j', async (key) => {
       const store = await open()
-      await expect(store.put(key, text('x'))).rejects.toThrow('malformed blob key')
+      await expect(store.put([key, text('x')])).rejects.toThrow('malformed blob key')
       await expect(store.read(key)).rejects.toThrow('malformed blob key')
       await expect(store.deletePrefix(key)).rejects.toThrow('malformed blob prefix')
     })
@@ -115,8 +124,8 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
     it('leaves no temporary file behind after a put that succeeds or is refused', async () => {
       const folder = tempFolder()
       const store = await open(place(folder))
-      await store.put('an1/image', text('x'))
-      await expect(store.put('an1/image', text('x'))).rejects.toThrow(BlobExistsError)
+      await store.put(['an1/image', text('x')])
+      await expect(store.put(['an1/image', text('x')])).rejects.toThrow(BlobExistsError)
       const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
       expect(names.filter((left) => /[0-9A-Za-z]{32}/.test(left))).toEqual([])
     })

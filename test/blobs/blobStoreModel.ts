@@ -14,7 +14,7 @@ const prefixOf = (key: string): string => key.split('/', 1)[0] ?? ''
 
 export const acts = {
   put: (store: BlobStore, key: string, content: string) =>
-    store.put(key, Buffer.from(content)).then(
+    store.put([key, Buffer.from(content)]).then(
       () => 'stored',
       () => 'refused',
     ),

@@ -15,7 +15,7 @@ describe('file blob store', () => {
   it('deletes what a crashed process left of a put together with its prefix', async () => {
     const directory = tempFolder()
     const store = await createFileBlobStore({ directory, randomBytes })
-    await store.put('an1/image', Buffer.from('x'))
+    await store.put(['an1/image', Buffer.from('x')])
     writeFileSync(join(directory, 'an1', `.${'x'.repeat(32)}`), 'half an image')
     await store.deletePrefix('an1')
     expect(readdirSync(directory)).toEqual([])
@@ -24,7 +24,7 @@ describe('file blob store', () => {
   it('makes blobs and their directories readable only by the user of the process', async () => {
     const directory = tempFolder()
     const store = await createFileBlobStore({ directory, randomBytes })
-    await store.put('an1/image', Buffer.from('x'))
+    await store.put(['an1/image', Buffer.from('x')])
     const modes = ['an1', 'an1/image'].map((name) => statSync(join(directory, name)).mode)
     expect(modes.map((mode) => mode & 0o077)).toEqual([0, 0])
   })
@@ -32,7 +32,7 @@ describe('file blob store', () => {
   it('reports a blob that ends before its length', async () => {
     const directory = tempFolder()
     const store = await createFileBlobStore({ directory, randomBytes })
-    await store.put('an1/image', Buffer.from('content'))
+    await store.put(['an1/image', Buffer.from('content')])
     const found = await store.read('an1/image')
     truncateSync(join(directory, 'an1/image'), 4)
     await expect(collect(found?.content ?? streamOf([]))).rejects.toThrow('before its length')
@@ -42,7 +42,7 @@ describe('file blob store', () => {
     const directory = tempFolder()
     const store = await createFileBlobStore({ directory, randomBytes })
     const id = await store.storeId()
-    await store.put('an1/image', Buffer.from('x'))
+    await store.put(['an1/image', Buffer.from('x')])
     // As when a mount is lost: the names are gone, and the directory below it is there and empty.
     const mounted = ['.store-id', 'an1']
     const away = tempFolder()
@@ -60,7 +60,7 @@ describe('file blob store', () => {
     await expect(store.read('an2/image')).rejects.toThrow('id')
   })
 
-  it('leaves nothing behind and reports the error when the disk is full', async () => {
+  it('stores none of several blobs and reports the error when the disk is full', async () => {
     const directory = tempFolder()
     const script = fileURLToPath(new URL('putTooMuch.ts', import.meta.url))
     // The shell limits the size of a file, so that writing fails midway as on a full disk.

@@ -27,7 +27,7 @@ async function storeAnswering(answers: readonly Answer[], stored: 'own' | 'other
     else response.writeHead(next, { 'x-amz-meta-upload': mark }).end()
   })
   const bytes = randomBytes(100_000)
-  return { put: async () => await store.put('an1/image', bytes), seen, bytes }
+  return { put: async () => await store.put(['an1/image', bytes]), seen, bytes }
 }
 
 describe('upload to an object store', () => {
@@ -56,6 +56,16 @@ describe('upload to an object store', () => {
     expect(own.seen.map(({ method }) => method)).toEqual(['PUT', 'PUT', 'HEAD'])
     const other = await storeAnswering(['lost', 412, 200], 'other')
     await expect(other.put()).rejects.toThrow(BlobExistsError)
+  })
+
+  it('stores no blob unless the one before it is stored', async () => {
+    const { store, seen } = await openStore((_request, response) => response.writeHead(403).end())
+    const blobs = [
+      ['an1/image', Buffer.from('image')],
+      ['an1/meta.json', Buffer.from('meta')],
+    ] as const
+    await expect(store.put(...blobs)).rejects.toMatchObject({ $metadata: { httpStatusCode: 403 } })
+    expect(seen.map(({ url }) => url.split('?')[0])).toEqual(['/bucket/an1/image'])
   })
 
   it.each<[string, number, Answer[]]>([

@@ -1,6 +1,9 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
-import { readAnswerMeta } from '../../src/tasks/storedAnswer.ts'
+import { readAnswerMeta, storeAnswer } from '../../src/tasks/storedAnswer.ts'
+
+import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
+import { succeeded } from '../support/upstream/countedUpstream.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -40,4 +43,19 @@ it('fails when the store does not answer, or stops in the middle of its answer',
       vi.advanceTimersByTimeAsync(10_000),
     ])
   }
+})
+
+it.each([
+  ['frees the memory of an image at once when its first try stores it', 0, true],
+  ['leaves the memory of an image alone when a try has failed, whose write may go on', 1, false],
+])('%s', async (_title, failures, isUnread) => {
+  const blobs = createMemoryBlobs()
+  const put = vi.spyOn(blobs, 'put')
+  for (let i = 0; i < failures; i += 1) put.mockRejectedValueOnce(new Error('the disk is full'))
+  const outcome = succeeded()
+  if (outcome.class !== 'succeeded') throw new Error('Bug: no image')
+  const discard = vi.spyOn(outcome.image, 'discard')
+  await storeAnswer(blobs, { taskId: 't', attempt: 1, answerId: 'an1', hardEndMs: 5_000, outcome })
+  expect([...blobs.content.keys()]).toEqual(['an1/image', 'an1/meta.json'])
+  expect(discard.mock.calls).toEqual([[{ isUnread }]])
 })

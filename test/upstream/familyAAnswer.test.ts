@@ -10,7 +10,8 @@ const held = { mimeType: 'image/png', data: '' }
 
 async function verdictOf(answer: object | string): Promise<AnswerVerdict> {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
-  const read = await readModelAnswer(Buffer.from(text), { headers: {} }, isFamilyAImage)
+  const body = Buffer.from(text)
+  const read = await readModelAnswer(body, { headers: {} }, isFamilyAImage, async () => {})
   if (!read.ok) throw new Error(`Not read: ${read.failure.reason}`)
   return await judgeFamilyA(read.value, names)
 }

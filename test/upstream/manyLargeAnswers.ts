@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import { createUpstreamCaller } from '../../src/upstream/callUpstream.ts'
@@ -36,14 +37,16 @@ async function callAndStore(order: number): Promise<number> {
   })
   if (outcome.class !== 'succeeded') throw new Error(outcome.evidence.reason)
   const { length } = outcome.image.bytes
-  await blobs.put(`an${order}/image`, outcome.image.bytes)
+  await blobs.put([`an${order}/image`, outcome.image.bytes])
   await blobs.deletePrefix(`an${order}`)
-  outcome.image.discard()
+  outcome.image.discard({ isUnread: true })
   return length
 }
 
 const sizes = await Promise.all(
   Array.from({ length: Number(count) }, (_, order) => callAndStore(order)),
 )
-const peakMiB = process.resourceUsage().maxRSS / 1024
+// Not `maxRSS` of the process: it includes the memory of the process that has started this one.
+const [, peakKiB] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+const peakMiB = Number(peakKiB) / 1024
 process.stdout.write(JSON.stringify({ sizes: [...new Set(sizes)], peakMiB }))

@@ -9,7 +9,8 @@ const source = new URL('../../src/wiring/runProcess.ts', import.meta.url).href
 /** Runs a process whose start returns `running`, a JavaScript expression. */
 async function runWith(running: string, signal?: NodeJS.Signals) {
   const script = `
-        import { runProcess } from '${source}'
+    import { setTimeout as sleep } from 'node:timers/promises'
+    import { runProcess } from '${source}'
     await runProcess('worker', async () => (${running}))`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
     env: { PATH: process.env['PATH'] },
@@ -58,7 +59,8 @@ it('stops once, also when the process fails during its stop', async () => {
 
 it('ends with its parent, also while it has lines of the log that nobody read', async () => {
   const script = `
-        await runProcess('worker', async (_config, log) => {
+    import { runProcess } from '${source}'
+    await runProcess('worker', async (_config, log) => {
       setInterval(() => {
         for (let n = 0; n < 100; n += 1) log.warn('away', { reason: 'x'.repeat(200) })
       }, 1)

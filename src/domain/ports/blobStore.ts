@@ -4,11 +4,13 @@
  */
 export type BlobStore = {
   /**
-   * Stores the bytes under a new key. Resolves only when they are durable (after fsync, or the object store's
-   * confirmation), unless `flushLater` is set. The key has all of the bytes or does not exist. Rejects with
-   * `BlobExistsError` when the key exists.
+   * Stores blobs under new keys of one prefix. Resolves only when all are durable (after fsync, or the object store's
+   * confirmation). A key has all of its bytes or does not exist. No key exists, also after a crash, unless all keys
+   * before it do. A key that exists stays as it is: then the others are stored, and the promise rejects with
+   * `BlobExistsError`. Rejects also after `putMsMax` (`src/blobs/blobStore.ts`). After any other rejection than
+   * `BlobExistsError` a write may still be under way, so nobody may change the bytes or free their memory.
    */
-  readonly put: (key: string, bytes: Uint8Array, options?: PutOptions) => Promise<void>
+  readonly put: (...blobs: NewBlob[]) => Promise<void>
   /**
    * Reads a blob. `range` includes both ends. `bytes` is the length of `content`. The content fails when it ends
    * before that length. Returns `undefined` when nothing is stored under the key. Rejects when the store does not
@@ -40,14 +42,7 @@ export type PresignOptions = {
   readonly cacheControl: string
 }
 
-export type PutOptions = {
-  /**
-   * True when another blob with the same prefix follows. This spares the disk a flush. Until the second blob is stored,
-   * a power cut may lose this one. A power cut never loses this blob and keeps the second one: both are names in one
-   * directory, and file systems keep the order of changes to a directory.
-   */
-  readonly flushLater?: boolean
-}
+export type NewBlob = readonly [key: string, bytes: Uint8Array]
 
 /** Positions of the first and the last byte. Both belong to the range. */
 export type ByteRange = { readonly first: number; readonly last: number }

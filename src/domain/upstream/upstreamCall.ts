@@ -68,10 +68,10 @@ export type KeptImage = {
   readonly height: number
   readonly bytes: Buffer
   /**
-   * Call this when the image is stored or given up. Only one large answer may be in memory at a time, and the next one
-   * waits for this call. A second call does nothing.
+   * Call this when the image is stored or given up: large answers wait for the memory that it takes. With `isUnread`,
+   * nothing reads the bytes any more, so their memory is freed at once. A second call does nothing.
    */
-  readonly discard: () => void
+  readonly discard: (how: { readonly isUnread: boolean }) => void
 }
 
 export type UpstreamOutcome =

@@ -1,10 +1,12 @@
+import { assertNever } from '../../domain/assertNever.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
+import type { ByteRoom } from '../../streams/byteBudget.ts'
 import { createByteCollector } from '../../streams/byteCollector.ts'
+import type { ContentCoding } from '../../streams/codings.ts'
 import { parseContentEncoding, unpack } from '../../streams/codings.ts'
-import type { ByteRoom } from '../../tasks/byteBudget.ts'
 import type { ApiContext } from '../context.ts'
 
 /** The first bytes of a body, which take no room in the budget. */
@@ -37,19 +39,39 @@ export async function readBody(
   const [coding] = codings.value
   // zlib may still read a body in another thread when it has been refused, so that memory must not be freed early.
   const allocate = coding === undefined ? options.allocate : undefined
-  const sent = await receive(context, { ...options, allocate })
-  if (!sent.ok || coding === undefined) return sent
-  const unpacked = await unpack(sent.value, coding, limitBytes)
-  if (!unpacked.ok) {
-    return fail(unpacked.failure.tag === 'too_large' ? tooLarge(limitBytes) : corruptCoding)
+  // A client that leaves waits for room no longer.
+  context.res.once('close', room.end)
+  try {
+    const sent = await receive(context, { ...options, allocate })
+    return sent.ok && coding !== undefined ? await unpackBody(sent.value, coding, options) : sent
+  } finally {
+    context.res.off('close', room.end)
   }
-  // Nobody knew the size of the unpacked body. Bodies that waited for room now would take memory without a limit.
-  return (await room.cover(unpacked.value.length, 0)) ? unpacked : fail(overloaded)
+}
+
+async function unpackBody(
+  sent: Buffer,
+  coding: ContentCoding,
+  { limitBytes, room }: BodyOptions,
+): Promise<Result<Buffer, RequestFailure>> {
+  const cover = (bytes: number) => room.cover(sent.length + bytes)
+  const unpacked = await unpack(sent, coding, limitBytes, { cover })
+  if (unpacked.ok) return unpacked
+  switch (unpacked.failure) {
+    case 'too_large':
+      return fail(tooLarge(limitBytes))
+    case 'no_room':
+      return fail(overloaded)
+    case 'corrupt_coding':
+      return fail(corruptCoding)
+    default:
+      return assertNever(unpacked.failure)
+  }
 }
 
 /** Reads the bytes of a body as they were sent. While the body waits for room, nothing more of it is read. */
 async function receive(
-  { req, res }: ApiContext,
+  { req }: ApiContext,
   { limitBytes, room, allocate, idleMs = 60_000 }: BodyOptions,
 ): Promise<Result<Buffer, RequestFailure>> {
   // A client that left during authentication sends no further events.
@@ -58,27 +80,35 @@ async function receive(
   const length = req.headers['content-length']
   const expectedBytes = length === undefined ? undefined : Number(length)
   const collected = createByteCollector(limitBytes, expectedBytes, allocate)
+  let added = Promise.resolve()
 
   function onData(chunk: Buffer): void {
-    if (!collected.add(chunk)) return resolve(fail(tooLarge(limitBytes)))
-    const covered = room.cover(collected.length())
-    if (covered !== true) void waitForRoom(covered)
+    const bytes = collected.length() + chunk.length
+    if (bytes > limitBytes) return resolve(fail(tooLarge(limitBytes)))
+    // The collector may take memory for all that the client declared, so the room comes first.
+    const covered = room.cover(bytes)
+    if (covered === true) collected.add(chunk)
+    else added = addLater(chunk, covered)
   }
 
-  async function waitForRoom(covered: Promise<boolean>): Promise<void> {
+  async function addLater(chunk: Buffer, covered: Promise<boolean>): Promise<void> {
     req.pause()
-    if (await covered) req.resume()
-    else resolve(fail(overloaded))
+    if (!(await covered)) return resolve(fail(overloaded))
+    collected.add(chunk)
+    req.resume()
   }
 
-  const onEnd = () => resolve(succeed(collected.bytes()))
+  function onEnd(): void {
+    req.off('close', onClose)
+    // A body that had arrived before it was read ends although its last chunk still waits for room: `pause` is too late.
+    void added.then(() => resolve(succeed(collected.bytes())))
+  }
   const onClose = () => resolve(fail(interrupted))
   const onStalled = () => resolve(fail(stalled))
   req.on('data', onData)
   req.once('end', onEnd)
   req.once('close', onClose)
   req.setTimeout(idleMs, onStalled)
-  res.once('close', room.end)
   try {
     return await promise
   } finally {
@@ -88,7 +118,6 @@ async function receive(
     req.off('end', onEnd)
     req.off('close', onClose)
     req.off('timeout', onStalled)
-    res.off('close', room.end)
   }
 }
 

@@ -7,7 +7,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { ApiContext, ApiState } from '../../../src/http/context.ts'
 import { readBody } from '../../../src/http/intake/body.ts'
-import { createByteBudget } from '../../../src/tasks/byteBudget.ts'
+import { createByteBudget } from '../../../src/streams/byteBudget.ts'
 import { generateBody } from '../../support/clients/requestBodies.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
 import type { TestApi } from '../../support/http/testApi.ts'
@@ -247,19 +247,39 @@ describe('large bodies that arrive slowly', () => {
     expect(await answered).toBe(400)
   })
 
-  it('are refused at once when they have no room as they unpack', async () => {
+  const postPacked = (api: TestApi, packed: Buffer, key: string) =>
+    api.send(path, {
+      method: 'POST',
+      body: new Uint8Array(packed),
+      headers: {
+        'Content-Type': 'application/json',
+        'Content-Encoding': 'gzip',
+        Authorization: `Bearer ${key}`,
+      },
+    })
+
+  it('wait for room as they unpack', async () => {
     const api = await open()
     const { oldest } = await fill(api)
-    const body = new Uint8Array(gzipSync(spaces(3 * mebibyte)))
-    const post = () =>
-      api.send(path, {
-        method: 'POST',
-        body,
-        headers: { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' },
-      })
-    expect((await post()).status).toBe(429)
+    const packed = postPacked(api, gzipSync(spaces(3 * mebibyte)), 'sk-b').then(
+      ({ status }) => status,
+    )
+    expect(await Promise.race([packed, sleep(200, 'waits')])).toBe('waits')
     oldest.destroy()
-    await expect.poll(async () => (await post()).status).toBe(400)
+    expect(await packed).toBe(400)
+  })
+
+  it('do not delay the packed body of another account when they are small and unpack to much', async () => {
+    const api = await open()
+    const [bomb, small] = [9 * mebibyte, 10_000].map((bytes) => gzipSync(spaces(bytes)))
+    const answered: string[] = []
+    const post = async (packed = Buffer.of(), key: string) => {
+      await postPacked(api, packed, key)
+      answered.push(key)
+    }
+    const bombs = Array.from({ length: 30 }, () => post(bomb, 'sk-a'))
+    await Promise.all([...bombs, post(small, 'sk-b')])
+    expect(answered.indexOf('sk-b')).toBeLessThan(15)
   })
 })
 
@@ -281,6 +301,43 @@ describe('a body that stops', () => {
     }
     expect(String((await answer)[0])).toContain('did not arrive in time')
   })
+})
+
+it('a body takes no memory for what its client declares before it has room', async () => {
+  const budget = createByteBudget({ bytesMax: mebibyte, freeBytes: 64 * 1024 })
+  const other = budget.open('b')
+  await other.cover(2 * mebibyte)
+  const allocated: number[] = []
+  const allocate = (bytes: number) => {
+    allocated.push(bytes)
+    return Buffer.alloc(bytes)
+  }
+  const url = await listenKoa(async (context) => {
+    const room = budget.open('a')
+    const read = await readBody(context, { limitBytes: 8 * mebibyte, room, allocate })
+    context.body = String(read.ok && read.value.length)
+  })
+  const answer = fetch(url, { method: 'POST', body: spaces(2 * mebibyte) })
+  await sleep(200)
+  expect(allocated).toEqual([64 * 1024])
+  other.end()
+  expect(await (await answer).text()).toBe(String(2 * mebibyte))
+  expect(allocated).toEqual([64 * 1024, 2 * mebibyte])
+})
+
+it('a body that arrived before it was read, and takes room, is read to its last byte', async () => {
+  const budget = createByteBudget({ bytesMax: mebibyte, freeBytes: 1024 })
+  const url = await listenKoa(async (context) => {
+    await sleep(100)
+    const room = budget.open('a')
+    const read = await readBody(context, { limitBytes: mebibyte, room })
+    room.end()
+    context.body = String(read.ok && read.value.length)
+  })
+  for (const bytes of [2_000, 5_000, 20_000, 70_000]) {
+    const answer = await fetch(url, { method: 'POST', body: spaces(bytes) })
+    expect(await answer.text()).toBe(String(bytes))
+  }
 })
 
 it('a body whose client leaves is not waited for any longer', async () => {

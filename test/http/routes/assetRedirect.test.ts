@@ -25,7 +25,7 @@ beforeAll(async () => {
   await (await api.postJson('/v1/images/tasks', generateBody())).text()
   taskId = api.tasks.newestId()
   await api.tasks.succeed(taskId)
-  for (const [key, bytes] of api.blobs.content) await blobStore.store.put(key, bytes)
+  for (const [key, bytes] of api.blobs.content) await blobStore.store.put([key, bytes])
   const record = taskRecordResponse.parse(await (await api.send(`/v1/tasks/${taskId}`)).json())
   asset = (record.output?.assets[0]?.url ?? '').replace('https://images.example.test', api.url)
 }, s3ServerStartMsMax)

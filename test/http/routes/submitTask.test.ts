@@ -35,8 +35,9 @@ it('a submit that replays a key gets the original body, another one a 409, and b
 
 it('a submit records its upload before it stores an image, so that the sweep finds what a killed process leaves', async () => {
   const put = vi.spyOn(api.blobs, 'put')
-  put.mockImplementation(async (key) => {
-    expect([...api.tasks.openUploads]).toEqual([key.split('/')[0]])
+  put.mockImplementation(async (...blobs) => {
+    const prefixes = blobs.map(([key]) => key.split('/')[0])
+    expect([...api.tasks.openUploads]).toEqual(prefixes)
     throw new Error('the process is killed here')
   })
   expect((await api.postJson(path, editBody())).status).toBe(500)

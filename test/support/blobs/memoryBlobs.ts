@@ -15,9 +15,10 @@ export function createMemoryBlobs(): MemoryBlobs {
   const store: MemoryBlobs = {
     content,
     breakReadsAfter: undefined,
-    put: async (key, bytes) => {
-      if (content.has(key)) throw new BlobExistsError(key)
-      content.set(key, Buffer.from(bytes))
+    put: async (...blobs) => {
+      const added = blobs.filter(([key]) => !content.has(key))
+      for (const [key, bytes] of added) content.set(key, Buffer.from(bytes))
+      if (added.length < blobs.length) throw new BlobExistsError('The blob exists already')
     },
     read: async (key, range) => {
       const whole = content.get(key)

@@ -71,13 +71,15 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
       timeoutMs,
       ...options.call,
     })
-    if (outcome.class === 'succeeded') onTestFinished(() => outcome.image.discard())
+    if (outcome.class === 'succeeded') {
+      onTestFinished(() => outcome.image.discard({ isUnread: true }))
+    }
     return outcome
   }
 
   async function storeInput(bytes: Buffer, mimeType: ImageMimeType): Promise<InputImage> {
     const blobKey = `${newUploadId(randomBytes, 'input')}/0`
-    await blobs.put(blobKey, bytes)
+    await blobs.put([blobKey, bytes])
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     return { blobKey, mimeType, bytes: bytes.length, sha256 }
   }

@@ -40,7 +40,7 @@ async function upload(sweepAfter: string): Promise<string> {
     `insert into upload (upload_id, kind, sweep_after) values ($1, 'input', ${sweepAfter})`,
     [uploadId],
   )
-  await world.blobs.put(`${uploadId}/0`, Buffer.from('bytes'))
+  await world.blobs.put([`${uploadId}/0`, Buffer.from('bytes')])
   return uploadId
 }
 

@@ -165,8 +165,9 @@ create table task (
   -- so that a lookup does not need the blob store.
   native_response text,
 
-  -- When the reconciler checks the live task if no worker updates the row before. `checks` counts the checks
-  -- since the last update by a worker. With each check the pause until the next one doubles.
+  -- When the reconciler looks after the live task if no worker updates the row before. The statement that claims
+  -- the task for a check plans the next one. `checks` counts the checks since the last update by a worker: the
+  -- pause doubles with each.
   next_check_at timestamptz not null default now() + interval '2 seconds',
   checks integer not null default 0,
 
@@ -178,13 +179,8 @@ create table task (
 -- filters are tested on the tasks of the account one after the other.
 create index task_account on task (account_id, created_at, task_id);
 create index task_failed on task (account_id, created_at, task_id) where status = 'failed';
--- The due tasks of the reconciler's steps (src/store/reconcile/tasksToCheck.ts). Each step has an index of its
--- own, so that very many due tasks of one step do not slow the others.
-create index task_unstarted on task (next_check_at)
-  where status in ('queued', 'processing') and started_at is null;
-create index task_to_check on task (next_check_at)
-  where status in ('queued', 'processing') and started_at is not null;
-create index task_deadline on task (deadline_at) where status in ('queued', 'processing');
+-- The live tasks that are due for a check by the reconciler (src/store/reconcile/claims.ts).
+create index task_due on task (next_check_at) where status in ('queued', 'processing');
 create index task_purge on task (purge_at) where purge_at is not null;
 -- A failed task can be retried once, even if two retries begin at the same moment.
 create unique index task_retry_of on task (retry_of) where retry_of is not null;
@@ -222,18 +218,16 @@ create index upload_task on upload (task_id);
 create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
--- Presence: one row for each process that makes upstream calls. The process deletes its row when it stops.
+-- One row for each process that makes upstream calls. The process sends a beat every second while it runs, and
+-- deletes its row when it stops. The open calls of a process without a row, or with an old beat, are lost
+-- (src/store/attempts/beats.ts).
 create table worker_process (
   -- A random id for each start of a process.
   process_id text primary key,
-  started_at timestamptz not null default clock_timestamp(),
-  -- The last beat. The process beats every second while it runs.
+  -- The last beat.
   seen_at timestamptz not null default clock_timestamp(),
-  -- Whether the process takes offers of synchronous tasks. A stopping process takes none.
-  accepting boolean not null,
-  -- When another process found this one silent for too long (src/tasks/presence.ts). Its open calls count as
-  -- lost. The next beat of the process sets this column to null again.
-  lost_at timestamptz
+  -- Since when no two beats of the process were more than three seconds apart.
+  steady_since timestamptz not null default clock_timestamp()
 ) with (fillfactor = 50);
 
 -- One upstream call of a task. The row of an attempt is written before its call is sent.
@@ -250,10 +244,9 @@ create table attempt (
   opened_at timestamptz not null default clock_timestamp(),
   -- The lease. Until this time an open attempt takes a place on its channel.
   lease_until timestamptz not null,
-  -- The process that makes the call. Without a row in `worker_process`, or with one that is lost, the call is
-  -- lost too.
+  -- The process that makes the call (`worker_process`).
   process_id text not null,
-  -- How the task came to the process: as an offer, or through the activity of its workflow.
+  -- How the task came to the process: through the activity of its workflow, or as an offer, which needs no Temporal.
   via text not null,
 
   closed_at timestamptz,
@@ -269,12 +262,10 @@ create table attempt (
   check (class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown'))
 );
 -- An open attempt has neither `closed_at` nor `class` nor `reason`. A statement that reads the open attempts of a
--- channel asks for `closed_at is null`, and one that reads those of a process for `class is null`: each then uses its
--- own index of these two. A statement that reads those of a task asks for `reason is null`, so that it uses the primary
--- key. Otherwise PostgreSQL may read the whole of a wrong index, in which every attempt stays that closed since the
--- oldest snapshot.
+-- channel asks for `closed_at is null`, so that it uses this index. A statement that reads those of a task asks for
+-- `reason is null`, so that it uses the primary key. Otherwise PostgreSQL may read the whole of this index, in which
+-- every attempt stays that closed since the oldest snapshot.
 create index attempt_open on attempt (channel, opened_at) where closed_at is null;
-create index attempt_of_process on attempt (process_id, opened_at) where class is null;
 
 -- CHANNELS
 
@@ -288,9 +279,7 @@ create table channel (
   -- number as it is. Any other outcome sets it to 0.
   faults integer not null default 0,
   fault_task_id text,
-  -- No open attempt on the channel is older. The gate counts open attempts from here on, so that it does not
-  -- read the index entries of closed attempts, which stay while any snapshot is open, for example of pg_dump.
-  -- src/store/channels/openSince.ts moves it.
+  -- The gate counts open attempts from here on.
   open_since timestamptz not null default '-infinity'
 );
 

@@ -6,45 +6,51 @@ import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import { idempotencyKeyBytesMax } from '../../domain/limits.ts'
-import type { BlobStore, PutOptions } from '../../domain/ports/blobStore.ts'
+import type { NewBlob } from '../../domain/ports/blobStore.ts'
 import { NothingWrittenError } from '../../domain/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
-import type { InputImage, UnstoredImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
+import type { InputImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
 import { readTraceparent } from '../../domain/tasks/traceparent.ts'
 import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
-import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
+import type { AccountHandler, ApiContext, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
 import { createBodyMemory } from './bodyMemory.ts'
 
 /**
- * Does what the five routes that make a task have in common: reads the idempotency key, receives the body with
- * `receive`, stores the images, accepts the request as a task, and answers with `answer`.
+ * Makes the handler of a route that makes a task: reads the idempotency key, receives the body with `receive`, stores
+ * the images, accepts the request as a task, and answers with `answer`.
  */
-export async function acceptRequest(
-  context: ApiContext,
-  caller: Caller,
-  parts: ApiParts,
+export function acceptTask(
   receive: Receive,
   answer: AnswerAccepted,
-): Promise<HttpFailure | undefined> {
-  const key = readIdempotencyKey(context.req)
-  if (!key.ok) return key.failure
-  const entry = { context, caller, parts, ...defined({ key: key.value }) }
-  const accepted = await receiveAndAccept(entry, receive)
-  return accepted.ok ? answer(accepted.value) : accepted.failure
+): (parts: ApiParts) => AccountHandler {
+  return (parts) => async (context, caller) => {
+    const key = readIdempotencyKey(context.req)
+    if (!key.ok) return key.failure
+    const entry = { context, caller, parts, ...defined({ key: key.value }) }
+    const accepted = await receiveAndAccept(entry, receive)
+    return accepted.ok ? answer(context, parts, accepted.value) : accepted.failure
+  }
 }
 
 /** Reads and validates the body of one route. */
-export type Receive = (options: BodyOptions) => Promise<Result<Received, RequestFailure>>
+export type Receive = (
+  context: RouteContext,
+  options: BodyOptions,
+) => Promise<Result<Received, RequestFailure>>
 
 type Received = { readonly request: UnstoredRequest; readonly paramNames?: ParamNames }
 
 /** Answers an accepted request. */
-export type AnswerAccepted = (accepted: Accepted) => Promise<HttpFailure | undefined>
+type AnswerAccepted = (
+  context: ApiContext,
+  parts: ApiParts,
+  accepted: Accepted,
+) => Promise<HttpFailure | undefined>
 
 type Entry = {
-  readonly context: ApiContext
+  readonly context: RouteContext
   readonly caller: Caller
   readonly parts: ApiParts
   readonly key?: Uint8Array
@@ -58,11 +64,11 @@ async function receiveAndAccept(
   entry: Entry,
   receive: Receive,
 ): Promise<Result<Accepted, RequestFailure>> {
-  const { caller, parts } = entry
+  const { context, caller, parts } = entry
   const room = parts.largeBodies.open(caller.accountId)
   const memory = createBodyMemory()
   try {
-    const received = await receive({
+    const received = await receive(context, {
       limitBytes: parts.config.ingressLimitBytes,
       room,
       allocate: memory.allocate,
@@ -89,9 +95,14 @@ async function storeAndAccept(
   const uploadId = request.inputs.length === 0 ? undefined : await parts.tasks.openUpload()
   try {
     const inputs: InputImage[] = []
-    for (const [i, image] of request.inputs.entries()) {
-      const flushLater = i + 1 < request.inputs.length
-      inputs.push(await storeImage(parts.blobs, `${uploadId}/${i}`, image, { flushLater }))
+    for (const [i, { mimeType, content }] of request.inputs.entries()) {
+      const sha256 = await sha256Of(content)
+      inputs.push({ blobKey: `${uploadId}/${i}`, mimeType, bytes: content.length, sha256 })
+    }
+    if (inputs.length > 0) {
+      await parts.blobs.put(
+        ...request.inputs.map(({ content }, i): NewBlob => [`${uploadId}/${i}`, content]),
+      )
     }
     return await accept(entry, {
       request: { ...request, inputs },
@@ -105,17 +116,6 @@ async function storeAndAccept(
       await parts.tasks.discardUpload(uploadId).catch(report)
     }
   }
-}
-
-async function storeImage(
-  blobs: BlobStore,
-  blobKey: string,
-  { mimeType, content }: UnstoredImage,
-  options: PutOptions,
-): Promise<InputImage> {
-  const sha256 = await sha256Of(content)
-  await blobs.put(blobKey, content, options)
-  return { blobKey, mimeType, bytes: content.length, sha256 }
 }
 
 /** Hashing this many bytes takes about four milliseconds. */

@@ -1,5 +1,5 @@
 /**
- * Limits the bytes that the bodies or requests of one process take in memory. Room is taken while the bytes arrive,
+ * Limits the bytes that the bodies of one process take in memory: those of requests, and the answers of upstreams. Room is taken while the bytes arrive,
  * never for bytes that are only announced: otherwise a few slow connections could take all of it and send nothing.
  */
 export type ByteBudget = {
@@ -11,7 +11,8 @@ export type ByteBudget = {
 export type ByteRoom = {
   /**
    * Takes room until `bytes` bytes of the body are covered. Returns true when they are already. Otherwise waits at most
-   * `waitMs` for room, and resolves to false when there is none in time, or when `end` is called meanwhile.
+   * `waitMs` for room (`Infinity`: as long as it takes), and resolves to false when there is none in time, or when `end`
+   * is called meanwhile.
    */
   readonly cover: (bytes: number, waitMs?: number) => true | Promise<boolean>
   /** Gives all room back. A second call does nothing. */
@@ -22,13 +23,12 @@ type Limits = {
   readonly bytesMax: number
   /** The first bytes of each body take no room. So a small body never waits behind large ones. */
   readonly freeBytes: number
+  /** One account gets at most this part, so that its slow bodies leave room for others. Default: half. */
+  readonly accountShareMax?: number
 }
 
 /** Room is taken in steps of this size, so that a body holds little more room than it has bytes. */
 const stepBytes = 1024 * 1024
-
-/** One account gets at most this part, so that its slow bodies leave room for others. */
-const accountShareMax = 0.5
 
 /** Long enough for a burst of large bodies. A client that waits in vain is told to come back. */
 const waitMsDefault = 30_000
@@ -47,7 +47,11 @@ type Body = {
  * beyond the share of its account. If every body had to wait until others end, bodies that each hold a part would wait
  * for each other.
  */
-export function createByteBudget({ bytesMax, freeBytes }: Limits): ByteBudget {
+export function createByteBudget({
+  bytesMax,
+  freeBytes,
+  accountShareMax = 0.5,
+}: Limits): ByteBudget {
   /** The bodies that hold or want room, the oldest first. */
   const bodies = new Set<Body>()
   const takenBy = new Map<string, number>()
@@ -85,7 +89,7 @@ export function createByteBudget({ bytesMax, freeBytes }: Limits): ByteBudget {
       const missingBytes = bytes - freeBytes - body.takenBytes
       if (missingBytes <= 0) return true
       const { promise, resolve } = Promise.withResolvers<boolean>()
-      const timer = setTimeout(() => body.answer(false), waitMs)
+      const timer = waitMs === Infinity ? undefined : setTimeout(() => body.answer(false), waitMs)
       body.answer = (hasRoom) => {
         clearTimeout(timer)
         body.wantedBytes = 0

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createByteBudget } from '../../src/tasks/byteBudget.ts'
+import { createByteBudget } from '../../src/streams/byteBudget.ts'
 
 const mebibyte = 1024 * 1024
 

@@ -82,19 +82,15 @@ async function receive(
   const collected = createByteCollector(limitBytes, expectedBytes, allocate)
 
   function onData(chunk: Buffer): void {
-    const bytes = collected.length() + chunk.length
-    if (bytes > limitBytes) return resolve(fail(tooLarge(limitBytes)))
-    // The collector may take memory for all that the client declared, so the room comes first.
-    const covered = room.cover(bytes)
-    if (covered === true) collected.add(chunk)
-    else void addLater(chunk, covered)
+    if (!collected.add(chunk)) return resolve(fail(tooLarge(limitBytes)))
+    const covered = room.cover(collected.length())
+    if (covered !== true) void waitForRoom(covered)
   }
 
-  async function addLater(chunk: Buffer, covered: Promise<boolean>): Promise<void> {
+  async function waitForRoom(covered: Promise<boolean>): Promise<void> {
     req.pause()
-    if (!(await covered)) return resolve(fail(overloaded))
-    collected.add(chunk)
-    req.resume()
+    if (await covered) req.resume()
+    else resolve(fail(overloaded))
   }
 
   const onEnd = () => resolve(succeed(collected.bytes()))

@@ -12,7 +12,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/streams': ['src/domain', 'node'],
   'src/schema': ['src/domain', 'zod'],
-  'src/tasks': ['src/domain', 'src/streams', 'node'],
+  'src/tasks': ['src/domain', 'src/streams', 'types:src/store', 'node'],
 
   // Temporal: workflows run in a sandbox and reach the outside through activities only.
   workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],
@@ -42,7 +42,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   // The playground. A browser runs it as it is, so it imports nothing but its libraries.
   'src/web': ['htm', 'preact'],
-  'src/store': ['src/domain', 'dataloader', 'pg', 'node'],
+  'src/store': ['src/domain', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', 'node'],
   'src/upstream': ['src/domain', 'src/streams', 'sharp', 'undici', 'node'],
   'src/temporal': [
@@ -54,7 +54,14 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     '@temporalio/worker',
     'node',
   ],
-  'src/telemetry': ['src/domain', '@opentelemetry', 'pino', 'prom-client', 'node'],
+  'src/telemetry': [
+    'src/domain',
+    'types:src/store',
+    '@opentelemetry',
+    'pino',
+    'prom-client',
+    'node',
+  ],
   'src/cli': ['src/domain', 'src/tasks', 'commander', 'node'],
 
   // Configuration. The linter checks that only `src/config.ts` and `src/dev` read the environment.

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { freeStartPorts } from '../../test/support/ports.ts'
-import { startTestProcess } from '../../test/support/service/testProcess.ts'
 import { useStack } from '../../test/support/stack/embeddedStack.ts'
+import { spawnStart } from '../../test/support/stack/spawnStart.ts'
 import { processTree, signal } from './processes.ts'
 
 /** What a command of bench/ gets. */
@@ -47,9 +47,8 @@ export async function runBench(work: (bench: Bench) => Promise<void>): Promise<v
   const folder = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
   const ports = await freeStartPorts()
   let start = await npmStart(folder, ports)
-  const runtime = await readFile(join(folder, 'data', 'runtime.json'), 'utf8')
-  const { environment }: { environment: Record<string, string> } = JSON.parse(runtime)
-  const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } = environment
+  const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } =
+    start.environment
   useStack({ databaseUrl, temporalAddress })
   try {
     await work({
@@ -74,16 +73,10 @@ export async function runBench(work: (bench: Bench) => Promise<void>): Promise<v
   process.exitCode = broken === 0 ? 0 : 1
 }
 
-function npmStart(folder: string, ports: Awaited<ReturnType<typeof freeStartPorts>>) {
-  return startTestProcess({
-    name: 'npm start',
-    script: 'src/dev/main.ts',
-    args: ['--with', String(process.pid)],
-    environment: { LOG_LEVEL: 'warn', DATA_DIR: join(folder, 'data'), ...ports },
-    logPath: join(folder, 'start.log'),
-    readyUrl: `http://127.0.0.1:${ports.PORT}/readyz`,
-    startMsMax,
-  })
+async function npmStart(folder: string, ports: Awaited<ReturnType<typeof freeStartPorts>>) {
+  const start = await spawnStart(join(folder, 'data'), join(folder, 'start.log'), ports)
+  const environment = await start.ready(startMsMax)
+  return { ...start, environment }
 }
 
 /** Returns the names of a command line. Ends the process with the exit code 2 when one is unknown. */

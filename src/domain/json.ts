@@ -47,3 +47,12 @@ export function camelCaseKey(key: string): string {
 export function isArray(value: Json): value is readonly Json[] {
   return Array.isArray(value)
 }
+
+/** Returns the JSON text of a value, with the keys of every object sorted by code unit. */
+export function sortedJson(value: Json): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  if (isArray(value)) return `[${value.map(sortedJson).join(',')}]`
+  const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  const texts = members.map(([key, member]) => `${JSON.stringify(key)}:${sortedJson(member)}`)
+  return `{${texts.join(',')}}`
+}

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../domain/accounts/account.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
@@ -13,7 +12,6 @@ import type { OnAccepted, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
-import { jsonPieces } from '../domain/jsonPieces.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
@@ -73,24 +71,26 @@ type Submission = AcceptInput & {
 const triesMax = 10
 
 /**
- * Creates the function that accepts a request as a task. One transaction inserts the task and holds its
- * price. Afterwards `onAccepted` brings the task on its way to a worker.
+ * Creates the function that accepts a request as a task. One statement inserts the task and holds its price.
+ * Afterwards `onAccepted` brings the task on its way to a worker.
  *
- * If the idempotency key already names a task, only the requests are compared: the same request gets that
- * task, and a different request gets a conflict. Access, capabilities and balance matter only for a new task.
- * Most keys are new, so the key is looked up only when no new task was made.
+ * If the idempotency key already names a task, only the requests are compared: the same request gets that task, and a
+ * different request gets a conflict. Access, capabilities and balance matter only for a new task. Most keys are new,
+ * so the key is looked up only when no new task was made.
  */
 export function createAcceptTask(deps: AcceptTaskDeps) {
   return async (input: AcceptInput): Promise<Answer> => {
     const submission = {
       ...input,
-      fingerprint: await fingerprintOf(input),
-      keyDigest: input.idempotencyKey === undefined ? undefined : sha256(input.idempotencyKey),
+      fingerprint: sha256(canonicalRequest(input.request)),
+      keyDigest: input.idempotencyKey && sha256(input.idempotencyKey),
     }
+    const unsupported = checkSupported(input, deps.capabilities)
     for (let tries = 0; tries < triesMax; tries += 1) {
-      const answer = await acceptNew(deps, submission)
-      if (answer !== 'key_taken' && answer.ok) return answer
-      const replayed = await replay(deps, submission)
+      const answer =
+        unsupported === undefined ? await acceptNew(deps, submission) : fail(unsupported)
+      const isFinal = unsupported === undefined && answer !== 'key_taken'
+      const replayed = isFinal ? undefined : await replay(deps, submission)
       if (replayed !== undefined) return replayed
       if (answer !== 'key_taken') return answer
     }
@@ -99,15 +99,18 @@ export function createAcceptTask(deps: AcceptTaskDeps) {
 }
 
 /**
- * Returns the answer for the task that the idempotency key names, or `undefined` when the key names no task.
+ * Returns the answer for the task that the idempotency key names, or `undefined` when the key names no task. Frees the
+ * key of a task that is due for the purge.
  */
-async function replay(deps: AcceptTaskDeps, submission: Submission): Promise<Answer | undefined> {
-  const { caller, keyDigest, fingerprint } = submission
+async function replay(
+  { store }: AcceptTaskDeps,
+  { caller, keyDigest, fingerprint }: Submission,
+): Promise<Answer | undefined> {
   if (keyDigest === undefined) return undefined
-  const named = await deps.store.findKeyedTask(caller.accountId, keyDigest)
+  const named = await store.findKeyedTask(caller.accountId, keyDigest)
   if (named === undefined) return undefined
   if (named.purgeDue) {
-    await deps.store.freeKey(caller.accountId, keyDigest)
+    await store.freeKey(caller.accountId, keyDigest)
     return undefined
   }
   if (!Buffer.from(named.fingerprint).equals(fingerprint)) {
@@ -123,36 +126,27 @@ async function acceptNew(
   submission: Submission,
 ): Promise<Answer | 'key_taken'> {
   const { caller, request, fingerprint, keyDigest, uploadId, traceparent } = submission
-  const unsupported = checkSupported(submission, deps.capabilities)
-  if (unsupported !== undefined) return fail(unsupported)
   const taskId = newTaskId(deps.randomBytes)
   const terms = taskTerms(deps, request)
+  const requiredCredits = terms.credits
   const inserted = await deps.store.insertTask({
     taskId,
     caller,
     request,
-    requestText: await requestTextOf(submission),
     fingerprint,
     ...terms,
     ...defined({ keyDigest, uploadId, traceparent }),
   })
   switch (inserted.kind) {
-    case 'inserted':
+    case 'inserted': {
       deps.onAccepted(startOf(taskId, submission))
-      return succeed({
-        taskId,
-        createdAtMs: inserted.createdAtMs,
-        credits: terms.credits,
-        replayed: false,
-      })
+      const { createdAtMs } = inserted
+      return succeed({ taskId, createdAtMs, credits: terms.credits, replayed: false })
+    }
     case 'insufficient':
-      return fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
+      return fail({ tag: 'insufficient_quota', requiredCredits })
     case 'over_budget':
-      return fail({
-        tag: 'over_budget',
-        requiredCredits: terms.credits,
-        budget: inserted.budget,
-      })
+      return fail({ tag: 'over_budget', requiredCredits, budget: inserted.budget })
     case 'key_taken':
       return 'key_taken'
     default:
@@ -165,7 +159,7 @@ async function acceptNew(
  * failure, or `undefined` when the request is supported.
  */
 function checkSupported(
-  { caller, request, paramNames = snakeCaseNames }: Submission,
+  { caller, request, paramNames = snakeCaseNames }: AcceptInput,
   capabilities: CapabilityTable,
 ): RequestFailure | undefined {
   const { model, size, aspectRatio } = request
@@ -204,34 +198,6 @@ function startOf(taskId: string, { caller, request, keyDigest }: Submission): Ta
   }
 }
 
-function sha256(content: Uint8Array): Uint8Array {
+function sha256(content: string | Uint8Array): Uint8Array {
   return createHash('sha256').update(content).digest()
-}
-
-async function fingerprintOf({ request }: AcceptInput): Promise<Uint8Array> {
-  const hash = createHash('sha256')
-  await inTurns(canonicalRequest(request), (piece) => hash.update(piece))
-  return hash.digest()
-}
-
-/** Returns the JSON text of a request in UTF-8. */
-async function requestTextOf({ request }: AcceptInput): Promise<Uint8Array> {
-  const chunks: Buffer[] = []
-  const pieces = jsonPieces({ ...request }, 'as given')
-  await inTurns(pieces, (piece) => chunks.push(Buffer.from(piece)))
-  return Buffer.concat(chunks)
-}
-
-/** While a text of megabytes is made, other work of the process waits about this long at a time. */
-const turnMsMax = 2
-
-/** Runs the effect for each item, and lets the event loop turn whenever `turnMsMax` has passed. */
-async function inTurns<Item>(items: Iterable<Item>, effect: (item: Item) => void): Promise<void> {
-  let startedAtMs = performance.now()
-  for (const item of items) {
-    effect(item)
-    if (performance.now() - startedAtMs < turnMsMax) continue
-    await nextTurn()
-    startedAtMs = performance.now()
-  }
 }

@@ -75,7 +75,7 @@ function isConnectionError(error: unknown): boolean {
 }
 
 /** Returns the host and the port in a database's URL, for people. A Unix socket's folder is percent-encoded in the URL. */
-export function hostOf(url: string): string {
+function hostOf(url: string): string {
   const { host } = new URL(url)
   return /^%2f/i.test(host) ? decodeURIComponent(host) : host
 }

@@ -10,7 +10,7 @@ import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
-import { databasesOf, hostOf, reached } from './databases.ts'
+import { databasesOf, reached } from './databases.ts'
 import { explaining } from './explaining.ts'
 import { openTracing } from './processTelemetry.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
@@ -18,7 +18,6 @@ import { claimStoreId } from '../store/blobStoreId.ts'
 import type { Notifier } from '../store/connection/notifier.ts'
 import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
-import { keepsSession } from '../store/connection/pooler.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { createAnnounceEnd } from '../store/tasks/announceEnd.ts'
@@ -58,8 +57,8 @@ type InstallationOptions = {
 
 /**
  * Opens the shared parts of one process. Throws when a variable is missing, when a request that clients may
- * send has no price, when PostgreSQL or the blob store cannot be used, when the schema is older than this code, when
- * the connections of `sessionUrl` do not keep their session, and when the blob store belongs to another database.
+ * send has no price, when PostgreSQL or the blob store cannot be used, when the schema is older than this code, and
+ * when the blob store belongs to another database.
  * Two processes with different blob stores would not find each other's images.
  */
 export async function openInstallation(
@@ -77,7 +76,6 @@ export async function openInstallation(
     applicationName: `darkroom-${options.process}`,
     connectionsMax: options.connectionsMax,
     connectionsMin: options.connectionsMin,
-    plansOnce: true,
     onConnectionError: (error) => log.warn('database connection lost', { error }),
   })
   const notifier = createNotifier({
@@ -94,7 +92,6 @@ export async function openInstallation(
   }
   try {
     const storeId = await opened.store.storeId().catch(explaining('BLOB_STORE cannot be used'))
-    await reached(session, () => requireSession(session.url))
     await reached(main, async () => {
       await requireSchema(pool)
       await openConnections(pool, options.connectionsMin)
@@ -118,15 +115,6 @@ export async function openInstallation(
     tempDir: temp.path,
     close,
   }
-}
-
-/** Throws when connections to this URL do not keep their session. */
-async function requireSession(sessionUrl: string): Promise<void> {
-  if (await keepsSession(sessionUrl)) return
-  throw new ConfigError(
-    `PostgreSQL at ${hostOf(sessionUrl)}: connections do not keep their session, as behind a pooler in ` +
-      'transaction mode. Set DATABASE_SESSION_URL to PostgreSQL itself, or to a pooler in session mode.',
-  )
 }
 
 /**

@@ -5,7 +5,7 @@ import OpenAI from 'openai'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { content, generate } from '../support/clients/syncCalls.ts'
-import { darkroomJsonHere } from '../support/service/darkroomCli.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
@@ -88,8 +88,8 @@ describe('GET /v1/models', () => {
     const models = ['familya-3-pro-image', 'familyb-image-2-web']
     const name = 'account-few-models'
     const create = ['account', 'create', name, '--models', models.join(',')]
-    await darkroomJsonHere(create, service.environment)
-    const { secret } = await darkroomJsonHere<{ secret: string }>(
+    await darkroomJson(create, service.environment)
+    const { secret } = await darkroomJson<{ secret: string }>(
       ['key', 'create', name],
       service.environment,
     )

@@ -5,7 +5,7 @@ import { createAccountStore } from '../../src/wiring/stores.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
-import { darkroomJsonHere, runDarkroomHere } from '../support/service/darkroomCli.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -22,7 +22,7 @@ type ListedKey = {
   readonly renews_at: string | null
 }
 
-const cli = <Answer>(...args: string[]) => darkroomJsonHere<Answer>(args, service.environment)
+const cli = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
 
 /** A key with a budget. A submit of `low` costs 6 credits. */
 async function openKey(budget: Budget) {
@@ -106,7 +106,7 @@ describe('a budget of a key', () => {
     expect(set).toMatchObject({ key_id: account.keyId, budget: '11/month', used: 6 })
     expect((await client.submit(low)).status).toBe(403)
     const list = ['key', 'list', account.name]
-    const [text] = await runDarkroomHere([list], service.environment)
+    const text = await runDarkroom(list, service.environment)
     expect(text?.stdout).toMatch(/BUDGET +USED +RENEWS/)
     expect(text?.stdout).toMatch(/11\/month +6 +\d{4}-\d{2}-01 00:00:00/)
     await cli('key', 'budget', account.keyId, '12/month')

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { runDarkroomHere } from '../support/service/darkroomCli.ts'
+import { runCommands } from '../support/service/darkroomCli.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
@@ -31,13 +31,13 @@ describe('a command', () => {
       ['webhook', 'redeliver', 'whd_none'],
       ['webhook', 'disable', 'wh_none'],
     ].map((args) => [...args, '--json'])
-    for (const run of await runDarkroomHere(refused, service.environment)) {
+    for (const run of await runCommands(refused, service.environment)) {
       const { args, exitCode, stdout, stderr } = run
       expect({ args, exitCode, stdout }).toEqual({ args, exitCode: 1, stdout: '' })
       expect(JSON.parse(stderr)).toEqual({ error: { message: expect.any(String) } })
     }
     const wrong = [['account'], ['task', 'show', 'task_1'], ['account', 'topup', 'a', 'x']]
-    for (const run of await runDarkroomHere(wrong, service.environment)) {
+    for (const run of await runCommands(wrong, service.environment)) {
       expect(run).toMatchObject({ exitCode: 2, stdout: '' })
     }
   })
@@ -73,7 +73,7 @@ describe('a PostgreSQL or Temporal server that cannot be reached', () => {
     ]
     const url = `postgres://user:hidden@${addresses().refusing}/none`
     const environment = { ...service.environment, DATABASE_URL: url }
-    for (const run of await runDarkroomHere(needing, environment)) {
+    for (const run of await runCommands(needing, environment)) {
       const { args, exitCode, stderr, seconds } = run
       expect({ args, exitCode }).toEqual({ args, exitCode: 1 })
       expect(stderr).toContain(`${addresses().refusing} (DATABASE_URL) cannot be reached`)
@@ -88,7 +88,7 @@ describe('a PostgreSQL or Temporal server that cannot be reached', () => {
       const address = addresses()[how]
       const needing = [['task', 'history', id], ['task', 'replay', id], ['migrate']]
       const environment = { ...service.environment, TEMPORAL_ADDRESS: address }
-      for (const run of await runDarkroomHere(needing, environment)) {
+      for (const run of await runCommands(needing, environment)) {
         const { args, exitCode, stderr, seconds } = run
         expect({ args, exitCode }).toEqual({ args, exitCode: 1 })
         expect(stderr).toContain(`${address} (TEMPORAL_ADDRESS)`)

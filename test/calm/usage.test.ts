@@ -6,7 +6,7 @@ import { errorResponse } from '../support/clients/responses.ts'
 import { newTaskOwner } from '../support/database/insertEndedTasks.ts'
 import { assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
 import { createSeeded } from '../support/seeded.ts'
-import { darkroomJsonHere } from '../support/service/darkroomCli.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
@@ -40,7 +40,7 @@ describe('GET /v1/usage', () => {
   it('counts the ends of real tasks, and their credits are what the balance has spent [usage-1]', async () => {
     const owner = await service.account()
     const create = ['key', 'create', owner.name]
-    const second = await darkroomJsonHere<{ key_id: string; secret: string }>(
+    const second = await darkroomJson<{ key_id: string; secret: string }>(
       create,
       service.environment,
     )

@@ -9,7 +9,7 @@ import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { runDarkroom, runDarkroomHere } from '../support/service/darkroomCli.ts'
+import { runDarkroom, runCommands } from '../support/service/darkroomCli.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { handleOf } from '../support/temporal/temporalWorld.ts'
 
@@ -36,9 +36,12 @@ beforeAll(async () => {
 
 /** Runs commands at once in this process. */
 const here = (...commands: readonly (readonly string[])[]) =>
-  runDarkroomHere(commands, service.environment)
+  runCommands(commands, service.environment)
 
-/** Runs the CLI of a checkout without a service, and gives what it prints also when it fails. */
+/**
+ * Runs the CLI of a checkout as a process without a service, and gives what it prints also when it fails. A replay
+ * that finds a difference ends its process.
+ */
 async function runIn(checkout: string, args: readonly string[], cwd: string, more = {}) {
   const env = { PATH: process.env['PATH'], ...nothing, ...more }
   const script = join(checkout, 'src/cli.ts')
@@ -86,7 +89,7 @@ describe('darkroom task history', () => {
     expect(unknown).toMatchObject({ exitCode: 1, stdout: '' })
     expect(unknown?.stderr).toContain('Temporal has no run of')
     const nowhere = { ...service.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' }
-    const [unreachable] = await runDarkroomHere([['task', 'history', taskId]], nowhere)
+    const unreachable = await runDarkroom(['task', 'history', taskId], nowhere)
     expect(unreachable?.exitCode).toBe(1)
     expect(unreachable?.stderr).toContain('127.0.0.1:1 (TEMPORAL_ADDRESS)')
     expect(unreachable?.seconds).toBeLessThan(6)
@@ -104,7 +107,7 @@ describe('darkroom task replay', () => {
       runDarkroom(['task', 'replay', taskId, '--json'], service.environment),
       runDarkroom(replay, nothing),
       runIn(await swappedCheckout(), [...replay, '--json'], folder),
-      runDarkroom(['task', 'replay', '--file', late], nothing),
+      runIn(root, ['task', 'replay', '--file', late], folder),
     ])
     const { events }: { events: unknown[] } = JSON.parse(text)
     expect(JSON.parse(byId.stdout)).toEqual({ replays: true, events: events.length })
@@ -116,7 +119,7 @@ describe('darkroom task replay', () => {
       events: events.length,
       reason: expect.stringMatching(/scheduled event 'produceImage' .* command 'cancelTask'$/),
     })
-    expect(differsLate.exitCode).toBe(1)
+    expect(differsLate.code).toBe(1)
     expect(differsLate.stdout).toMatch(
       /^Differs\.\nActivity type of scheduled event 'recordSomethingElse' .* command 'recordFailure'$/m,
     )
@@ -133,8 +136,8 @@ describe('darkroom task replay', () => {
     )
     expect([wrong?.exitCode, both?.exitCode, noHistory?.exitCode]).toEqual([2, 2, 1])
     expect(noHistory?.stderr).toContain("is not a history in Temporal's JSON")
-    const noTask = await runDarkroom(['task', 'replay', '--file', empty], nothing)
-    expect(noTask.exitCode).toBe(1)
+    const noTask = await runIn(root, ['task', 'replay', '--file', empty], folder)
+    expect(noTask.code).toBe(1)
     expect(noTask.stderr).toContain('no workflow task')
   })
 })

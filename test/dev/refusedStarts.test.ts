@@ -34,37 +34,27 @@ function tempFolder(): string {
 
 /** The exit code of a start, and what it printed. */
 async function refusal(dataDir: string, environment: Readonly<Record<string, string>>) {
-  const start = await spawnStart(dataDir, environment)
-  return { code: await start.ended, said: start.printed() }
+  const start = await spawnStart(dataDir, join(tempFolder(), 'log'), environment)
+  return { code: await start.ended, said: start.output() }
 }
 
 describe('npm start with a wrong configuration exits with 2 and touches nothing', () => {
-  const unsetKey = {
-    name: 'b',
-    family: 'B',
-    baseUrl: 'http://127.0.0.1:9',
-    apiKeyEnv: 'NO_SUCH_KEY',
-  }
-
-  it.concurrent.each([
-    ['is broken', { channels: [] }, 'channels: '],
-    ['names a credential that is not set', { channels: [unsetKey] }, 'NO_SUCH_KEY'],
-  ])("when the operator's file %s", async (_what, file, named) => {
+  it.concurrent("when the operator's file is broken", async () => {
     const folder = tempFolder()
     const path = join(folder, 'config.json')
-    writeFileSync(path, JSON.stringify(file))
+    writeFileSync(path, JSON.stringify({ channels: [] }))
     const { code, said } = await refusal(join(folder, 'data'), { DARKROOM_CONFIG: path })
-    expect({ code, said }).toEqual({ code: 2, said: expect.stringContaining(named) })
+    expect({ code, said }).toEqual({ code: 2, said: expect.stringContaining('channels: ') })
     expect(readdirSync(folder)).toEqual(['config.json'])
   })
 
-  it.concurrent.each([
-    [{ PORT: 'http' }, 'PORT: '],
-    [{ HOST: '0.0.0.0' }, 'DARKROOM_CONFIG is not set'],
-  ])('when its variables are %o', async (environment, named) => {
+  it.concurrent('when HOST is not a loopback address and no upstream is named', async () => {
     const folder = tempFolder()
-    const { code, said } = await refusal(join(folder, 'data'), environment)
-    expect({ code, said }).toEqual({ code: 2, said: expect.stringContaining(named) })
+    const { code, said } = await refusal(join(folder, 'data'), { HOST: '0.0.0.0' })
+    expect({ code, said }).toEqual({
+      code: 2,
+      said: expect.stringContaining('DARKROOM_CONFIG is not set'),
+    })
     expect(readdirSync(folder)).toEqual([])
   })
 })

@@ -1,14 +1,29 @@
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
-import { darkroomJson } from '../support/service/darkroomCli.ts'
+import { freeStartPorts } from '../support/ports.ts'
+import { darkroomProcess } from '../support/service/darkroomCli.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { SpawnedStart } from '../support/stack/spawnStart.ts'
 import { memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
+import { until } from '../support/timing.ts'
+
+const script = fileURLToPath(new URL('../../src/dev/main.ts', import.meta.url))
 
 let folder: string
 let dataDir: string
@@ -21,7 +36,7 @@ beforeAll(async () => {
   dataDir = join(folder, 'data')
   // An existing folder that every user of the machine may read, with the usual umask.
   mkdirSync(dataDir, { mode: 0o755 })
-  start = await spawnStart(dataDir, { TEMPORAL_NAMESPACE: 'images' })
+  start = await spawnStart(dataDir, join(folder, 'log'), { TEMPORAL_NAMESPACE: 'images' })
   environment = await start.ready(stackStartMsMax)
   const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
   client = createClient(environment['PUBLIC_URL'] ?? '', key)
@@ -37,16 +52,14 @@ it('makes an image for the demo account, whose key it prints only on a terminal'
   expect(answer.status).toBe(200)
   await answer.arrayBuffer()
   const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
-  expect(start.printed()).toContain(`Key of account demo: in ${dataDir}/demo-key`)
-  expect(start.printed()).toContain(`curl -s ${environment['PUBLIC_URL']}/v1/images/tasks `)
-  expect(start.printed()).not.toContain(key)
+  expect(start.output()).toContain(`Key of account demo: in ${dataDir}/demo-key`)
+  expect(start.output()).toContain(`curl -s ${environment['PUBLIC_URL']}/v1/images/tasks `)
+  expect(start.output()).not.toContain(key)
 })
 
 it('is found by the command line through its runtime file', async () => {
-  const answer = await darkroomJson<{ name: string }>(['account', 'show', 'demo'], {
-    DATA_DIR: dataDir,
-  })
-  expect(answer.name).toBe('demo')
+  const shown = await darkroomProcess(['account', 'show', 'demo', '--json'], { DATA_DIR: dataDir })
+  expect(JSON.parse(shown)).toMatchObject({ name: 'demo' })
 })
 
 /** The files and folders in `folder`, itself included, on which other users of the machine have a right. */
@@ -92,11 +105,26 @@ it("does not open Temporal's HTTP API, which pages in a browser could call", asy
 })
 
 it('refuses a second start on its DATA_DIR, and keeps running', async () => {
-  const second = await spawnStart(dataDir)
+  const second = await spawnStart(dataDir, join(folder, 'log of the second'))
   expect(await second.ended).toBe(1)
-  expect(second.printed()).toContain(`DATA_DIR ${dataDir} is in use by another start of Darkroom`)
+  expect(second.output()).toContain(`DATA_DIR ${dataDir} is in use by another start of Darkroom`)
   expect((await fetch(`${client.url}/readyz`)).status).toBe(200)
 })
+
+it.each(['postgres', 'temporal', 'worker', 'api'] as const)(
+  'starts %s again when it ends unasked, and goes on',
+  async (part) => {
+    const pid = start.partPid(part)
+    process.kill(pid, 'SIGKILL')
+    await until('another process', () => ![0, pid].includes(start.partPid(part)) || undefined)
+    const body = generateBody({ prompt: `After ${part} [sim:delay ms=10]` })
+    const { task_id: taskId } = await until('an accepted task', () =>
+      client.accepted(body).catch(() => undefined),
+    )
+    const record = await until('its end', () => client.ended(taskId).catch(() => undefined))
+    expect(record.status).toBe('succeeded')
+  },
+)
 
 it('stops on Ctrl-C after the calls under way, when npm repeats the signal of the terminal', async () => {
   const answer = generate(client, { prompt: 'Late [sim:delay ms=3000]' })
@@ -108,4 +136,17 @@ it('stops on Ctrl-C after the calls under way, when npm repeats the signal of th
   expect(await start.ended).toBe(0)
   expect(processesOn(dataDir)).toEqual([])
   expect(readdirSync(dataDir)).not.toContain('runtime.json')
+})
+
+it('a start ends with the npm that it was started by, also before it is ready, and leaves no process', async () => {
+  const own = join(folder, 'npm')
+  // npm runs its scripts by a shell, which names npm's process as its parent. Here the shell is in npm's place.
+  const npm = spawn('sh', ['-c', '"$0" "$1" --with $$ & wait', process.execPath, script], {
+    env: { ...process.env, ...(await freeStartPorts()), DATA_DIR: own },
+    stdio: 'ignore',
+  })
+  await until('PostgreSQL', () => existsSync(join(own, 'postgres/postmaster.pid')) || undefined)
+  expect(processesOn(own).length).toBeGreaterThan(1)
+  npm.kill('SIGKILL')
+  await until('the end of all parts', () => processesOn(own).length === 0 || undefined)
 })

@@ -1,29 +1,49 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { processFaults } from '../support/chaos/chaosFaults.ts'
-import { startChaosService } from '../support/chaos/chaosService.ts'
+import type { ChaosReport } from '../support/chaos/runChaos.ts'
 import { runChaos } from '../support/chaos/runChaos.ts'
-import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { runWebhookChaos } from '../support/webhooks/runWebhookChaos.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startChaosService(400)
-  return () => service.stop()
-}, stackStartMsMax)
+const seed = 20_261_121
+const [strikeMs, pauseMs, drainMs] = [6_000, 1_000, 60_000]
 
-describe('the service under random faults', () => {
-  it('keeps every invariant while processes are killed and stopped, connections are cut and the upstream fails [record-5]', async () => {
-    const { broken, figures } = await runChaos({
-      service,
-      seed: 20_261_121,
-      tasks: 50,
-      clients: 12,
-      strikeMs: 8_000,
-      pauseMs: 1_000,
-      drainMs: 60_000,
-      faults: (chance) => processFaults(service, chance, [500, 2_500]),
-    })
-    console.log(figures)
-    expect(broken).toEqual([])
-  }, 120_000)
+describe('the service while processes are killed and stopped, connections are cut and the upstream fails', () => {
+  let tasks: ChaosReport
+  let webhooks: ChaosReport
+  beforeAll(
+    async () => {
+      // Some processes live on while chaos kills others.
+      const service = await startTestService({
+        apis: 2,
+        workers: 2,
+        channel: { timeoutSeconds: 4 },
+        simulator: { latency: { minMs: 20, maxMs: 400 } },
+        environment: { LOG_LEVEL: 'warn', PUBLIC_URL: 'https://images.example.test' },
+      })
+      const round = { service, seed, strikeMs, pauseMs, drainMs }
+      // The faults of the first strike the second as well.
+      ;[tasks, webhooks] = await Promise.all([
+        runChaos({
+          ...round,
+          tasks: 40,
+          clients: 12,
+          faults: (chance) => processFaults(service, chance, [500, 2_500]),
+        }),
+        runWebhookChaos({ ...round, tasks: 40, faults: () => [] }),
+      ])
+      console.log(tasks.figures, webhooks.figures)
+      return () => service.stop()
+    },
+    stackStartMsMax + strikeMs + drainMs,
+  )
+
+  it('keeps every invariant [record-5]', () => {
+    expect(tasks.broken).toEqual([])
+  })
+
+  it('delivers every end to a receiver that heals, one event for each id, and nothing after deletion [hook-24]', () => {
+    expect(webhooks.broken).toEqual([])
+  })
 })

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { Client as PostgresClient } from 'pg'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -12,6 +13,7 @@ import { endFirst } from '../support/service/endProcess.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { openTestWorld } from '../support/temporal/temporalWorld.ts'
 import { until } from '../support/timing.ts'
 
 // A worker makes calls of both kinds. A second worker, which has made none of them, is there when the first is killed.
@@ -54,7 +56,9 @@ const submit = async (prompt: string): Promise<string> =>
 async function storedAndNotSettled(): Promise<() => Promise<void>> {
   stored = await submit('Stored [sim:hold]')
   await service.simulator.waitForCalls(1, { prompt: 'Stored' })
-  const connection = await service.pool.connect()
+  // Not from the pool, whose connections end a transaction that is idle for long, as it is on a busy machine.
+  const connection = new PostgresClient(service.databaseUrl)
+  await connection.connect()
   await connection.query('begin')
   const { rows } = await connection.query<{ id: string }>(
     `select attempt.answer_id as id from task join attempt using (task_id)
@@ -64,10 +68,7 @@ async function storedAndNotSettled(): Promise<() => Promise<void>> {
   await service.simulator.release({ prompt: 'Stored' })
   const mark = join(service.blobDir, rows[0]?.id ?? '', 'meta.json')
   await until('the stored answer', () => (existsSync(mark) ? true : undefined))
-  return async () => {
-    await connection.query('rollback')
-    connection.release()
-  }
+  return () => connection.end()
 }
 
 describe('kill -9 of a worker', () => {
@@ -99,4 +100,26 @@ describe('kill -9 of a worker', () => {
       expect(await outcomesOf(service.pool, answer?.taskId ?? '')).toEqual(lostOnce)
     }
   })
+})
+
+describe("kill -9 of the only worker while all of Temporal's data is lost", () => {
+  it('leads to a call by the next worker within 25 s', async () => {
+    const empty = await openTestWorld()
+    onTestFinished(() => empty.close())
+    const prompt = 'Forgotten [sim:delay ms=60000 times=1]'
+    const taskId = await submit(prompt)
+    await service.simulator.waitForCalls(1, { prompt })
+    await endFirst(service.workers, 'SIGKILL')
+    const lostAtMs = performance.now()
+    await service.startWorker({ TEMPORAL_NAMESPACE: empty.settings.namespace })
+    await service.simulator.waitForCalls(2, { prompt }, 45_000)
+    expect(performance.now() - lostAtMs).toBeLessThan(25_000)
+    expect((await client.ended(taskId)).status).toBe('succeeded')
+    expect(await outcomesOf(service.pool, taskId)).toEqual(lostOnce)
+    expect(await endFirst(service.workers, 'SIGTERM')).toBe(0)
+    const { rowCount } = await service.pool.query(
+      `select from worker_process where seen_at > now() - interval '10 seconds'`,
+    )
+    expect(rowCount).toBe(0)
+  }, 90_000)
 })

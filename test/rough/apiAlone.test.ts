@@ -6,7 +6,6 @@ import type { Client } from '../support/clients/client.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
-import { limitedUrl } from '../support/database/limitedUrl.ts'
 import { redPixelPng } from '../support/images.ts'
 import { freePort } from '../support/ports.ts'
 import type { TestService } from '../support/service/testService.ts'
@@ -153,26 +152,6 @@ describe('a queued task', () => {
       'cache-control': 'no-store',
       'retry-after': '3',
     })
-  })
-})
-
-describe('an API to which PostgreSQL gives no more connections', () => {
-  it('accepts a burst of submits', async () => {
-    const api = await service.startApi({
-      DATABASE_URL: await limitedUrl(service, 8),
-      DATABASE_SESSION_URL: service.databaseUrl,
-    })
-    const { accountId, secret } = await service.account()
-    const limited = createClient(api.url, secret)
-    const submits = Array.from({ length: 60 }, async (_, n) => {
-      const answer = await limited.submit(generateBody(), { 'idempotency-key': `burst-${n}` })
-      return `${answer.status} ${answer.ok ? '' : await answer.text()}`
-    })
-    const answers = await Promise.all(submits)
-    await api.stop()
-    expect(answers).toEqual(answers.map(() => '202 '))
-    // A task and a hold for each.
-    expect(await tasksOf(accountId)).toBe(2 * answers.length)
   })
 })
 

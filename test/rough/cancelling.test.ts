@@ -8,7 +8,7 @@ import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse } from '../support/clients/responses.ts'
 import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
-import { runDarkroomHere } from '../support/service/darkroomCli.ts'
+import { runDarkroom } from '../support/service/darkroomCli.ts'
 import { runStatus } from '../support/service/operatorRuns.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
 import type { TestService } from '../support/service/testService.ts'
@@ -172,7 +172,7 @@ describe('a cancel that was asked for', () => {
     ['over HTTP', (taskId: string) => cancel(taskId)],
     [
       'by the CLI',
-      (taskId: string) => runDarkroomHere([['task', 'cancel', taskId]], service.environment),
+      (taskId: string) => runDarkroom(['task', 'cancel', taskId], service.environment),
     ],
   ])(
     'is final for every waiter, and the key stays with the task: %s [cancel-5]',
@@ -237,7 +237,7 @@ describe('cancels at random moments', () => {
     const { broken, figures } = await runCancels({
       service,
       seed: 20_261_122,
-      tasks: 40,
+      tasks: 25,
       parallel: 12,
       cancelMsMax: 1_500,
     })

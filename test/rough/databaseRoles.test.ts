@@ -5,7 +5,7 @@ import { withPostgres } from '../../src/dev/postgres.ts'
 import { migrate } from '../../src/store/schema/migrate.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generate } from '../support/clients/syncCalls.ts'
-import { darkroomJsonHere, runDarkroomHere } from '../support/service/darkroomCli.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -65,7 +65,7 @@ afterAll(async () => {
 })
 
 it('the role of the application serves the API, the worker and the CLI', async () => {
-  const cli = (...args: string[]) => darkroomJsonHere<{ secret: string }>(args, service.environment)
+  const cli = (...args: string[]) => darkroomJson<{ secret: string }>(args, service.environment)
   await cli('account', 'create', 'alice', '--credits', '1000')
   const { secret } = await cli('key', 'create', 'alice')
   const client = createClient(service.url, secret)
@@ -96,7 +96,7 @@ it.each([
 })
 
 it('migrate names the role that may not change the schema, and its variable', async () => {
-  const [ran] = await runDarkroomHere([['migrate']], {
+  const ran = await runDarkroom(['migrate'], {
     DATABASE_URL: urlOf('darkroom_owner', 'darkroom'),
     DATABASE_SESSION_URL: urlOf('darkroom_app', 'darkroom'),
   })

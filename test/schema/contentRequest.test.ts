@@ -13,12 +13,12 @@ function parse(document: Json, images: readonly ReceivedImage[] = []) {
 }
 
 /** The canonical text of a request, with each image hashed as when it is stored. */
-function canonicalText(request: UnstoredRequest): readonly string[] {
+function canonicalText(request: UnstoredRequest): string {
   const inputs = request.inputs.map(({ mimeType, content }) => {
     const sha256 = createHash('sha256').update(content).digest('hex')
     return { blobKey: 'in1/0', mimeType, bytes: content.length, sha256 }
   })
-  return [...canonicalRequest({ ...request, inputs })]
+  return canonicalRequest({ ...request, inputs })
 }
 
 describe('a content request', () => {
@@ -49,6 +49,20 @@ describe('a content request', () => {
   )
   const imagesIn = (name: string) =>
     [1, 2].map((turn) => receivedImage(['contents', turn, 'parts', 0, name, 'data']))
+
+  it('is the same request whatever the order of its keys', () => {
+    const turned: Json = JSON.parse(JSON.stringify(camel), (_key, value: Json) =>
+      value !== null && typeof value === 'object' && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).toReversed())
+        : value,
+    )
+    const texts = [camel, turned].map((document) => {
+      const parsed = parse(document, imagesIn('inlineData'))
+      return parsed.ok && canonicalText(parsed.value.request)
+    })
+    expect(texts[0]).toMatch(/lighthouse|more red/)
+    expect(texts[1]).toBe(texts[0])
+  })
 
   it('becomes an edit with images by reference, and size and aspect ratio outside the document', () => {
     const [user, model] = camel.contents

@@ -156,7 +156,7 @@ describe('settleTask, failTask and cancelTask', () => {
   })
 })
 
-it('submits and ends that wait for the balance find it when it has got a new generation meanwhile', async () => {
+it('submits, ends and deposits that wait for the balance add to what was changed meanwhile', async () => {
   const { attempts } = world
   const caller = await createTestCaller(world.pool, 100)
   const { accept } = createTestAccept(world.pool)
@@ -167,10 +167,9 @@ it('submits and ends that wait for the balance find it when it has got a new gen
   const holder = await world.pool.connect()
   onTestFinished(() => holder.release(true))
   await holder.query('begin')
-  await holder.query(
-    'update balance set changes = changes + 200, available = available - 1 where account_id = $1',
-    [caller.accountId],
-  )
+  await holder.query('update balance set available = available - 1 where account_id = $1', [
+    caller.accountId,
+  ])
   const failure = { code: 'upstream_error', cause: 'refused', workPossible: false } as const
   const waiting = Promise.all([
     submit(),

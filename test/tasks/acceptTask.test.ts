@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
-import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
+import type { ImageRequest, Route } from '../../src/domain/tasks/imageRequest.ts'
+import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
+import { createPool } from '../../src/store/connection/pool.ts'
 import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
 import { balanceOf, entriesOf } from '../support/database/money.ts'
@@ -40,6 +42,7 @@ describe('acceptTask and the balance', () => {
       held: 10 * testCredits,
       spent: 0,
     })
+    expect(await verifyLedger(database.pool)).toEqual([])
   })
 
   it('says how many credits a refused request needs, including its source images', async () => {
@@ -64,6 +67,38 @@ describe('acceptTask and the balance', () => {
 })
 
 describe('what acceptTask writes', () => {
+  it.each<Route>(['images.tasks', 'images.generations'])(
+    'waits for the disk before the answer: %s',
+    async (route) => {
+      const caller = await createTestCaller(database.pool, 100)
+      // With one connection, the insert runs inside of the transaction.
+      const pool = createPool({
+        databaseUrl: database.databaseUrl,
+        applicationName: 'test-accept',
+        connectionsMax: 1,
+        onConnectionError: () => undefined,
+      })
+      onTestFinished(() => pool.end())
+      await pool.query('begin')
+      await pool.query('set local synchronous_commit = on')
+      accepted(await createTestAccept(pool).accept({ caller, request: generateRequest({ route }) }))
+      const { rows } = await pool.query('show synchronous_commit')
+      await pool.query('commit')
+      expect(rows).toEqual([{ synchronous_commit: 'on' }])
+    },
+  )
+
+  it('keeps the span of the client', async () => {
+    const caller = await createTestCaller(database.pool, 100)
+    const { accept } = createTestAccept(database.pool)
+    const traceparent = `00-${'1'.repeat(32)}-${'1'.repeat(16)}-01`
+    const { taskId } = accepted(await accept({ caller, request: generateRequest(), traceparent }))
+    const { rows } = await database.pool.query('select traceparent from task where task_id = $1', [
+      taskId,
+    ])
+    expect(rows).toEqual([{ traceparent }])
+  })
+
   it('writes deadline, hard end, digest and request, and queues the start', async () => {
     const caller = await createTestCaller(database.pool, 100)
     const { accept, started } = createTestAccept(database.pool)
@@ -163,6 +198,32 @@ describe('acceptTask with an idempotency key', () => {
       spent: 0,
     })
     expect(started.map(({ taskId }) => taskId)).toEqual([answers[0]?.taskId])
+  })
+
+  it('answers all of 64 concurrent submits with the same key by the last credits of an account', async () => {
+    const caller = await createTestCaller(database.pool, testCredits)
+    const { accept } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('last') }
+    const answers = (await Promise.all(many.map(() => accept(input)))).map(accepted)
+    expect(new Set(answers.map(({ taskId }) => taskId)).size).toBe(1)
+    expect(await verifyLedger(database.pool)).toEqual([])
+  })
+
+  it('holds the price of live tasks and no more when 64 submits race for four keys', async () => {
+    const caller = await createTestCaller(database.pool, 1_000)
+    const { accept } = createTestAccept(database.pool)
+    const submits = many.map((index) =>
+      accept({ caller, request: generateRequest(), idempotencyKey: keyBytes(`key ${index % 4}`) }),
+    )
+    const answers = (await Promise.all(submits)).map(accepted)
+    expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(4)
+    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(4)
+    expect(await balanceOf(database.pool, caller.accountId)).toEqual({
+      available: 1_000 - 4 * testCredits,
+      held: 4 * testCredits,
+      spent: 0,
+    })
+    expect(await verifyLedger(database.pool)).toEqual([])
   })
 
   it('replays a task when the balance is empty and the account has lost access to the model', async () => {

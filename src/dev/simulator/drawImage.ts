@@ -165,17 +165,18 @@ function encode(picture: Sharp, format: ImageFormat, quality: number): Promise<B
  * the sun and the hills. The top is dark, because white letters are drawn there.
  */
 function sceneSvg({ width, height }: ImageOrder, seed: Buffer): string {
+  /** A part of the seed, from 0 to 1. */
+  const chance = (at: number) => seed.readUInt8(at) / 255
   // Blues and purples above, oranges at the horizon.
-  const hue = 185 + (seed.readUInt16BE(0) % 110)
-  const warm = 8 + (byte(seed, 2) % 34)
-  const sun = {
-    x: width * (0.2 + (0.6 * byte(seed, 3)) / 255),
-    y: height * (0.5 + (0.14 * byte(seed, 4)) / 255),
-    r: Math.min(width, height) * (0.07 + (0.06 * byte(seed, 5)) / 255),
-  }
-  const hills = [0.62, 0.72, 0.83].map((top, layer) => {
-    const fill = `hsl(${hue + 8 * layer}, ${34 - 4 * layer}%, ${27 - 8 * layer}%)`
-    return `<path d="${hillPath(width, height, top, seed.subarray(6 + 4 * layer))}" fill="${fill}"/>`
+  const [hue, warm] = [185 + 110 * chance(0), 8 + 34 * chance(1)]
+  const [sunX, sunY] = [width * (0.2 + 0.6 * chance(2)), height * (0.5 + 0.14 * chance(3))]
+  const sunR = Math.min(width, height) * (0.07 + 0.06 * chance(4))
+  const hills = [0.62, 0.72, 0.83].map((top, n) => {
+    const [x, reach] = [width * chance(5 + n), width * (0.5 + 0.4 * chance(8 + n))]
+    const fill = `hsl(${hue + 8 * n}, ${34 - 4 * n}%, ${27 - 8 * n}%)`
+    const [y, r] = [height * (top + 0.3), height * (0.26 + 0.1 * chance(11 + n))]
+    return `<rect y="${y - 0.12 * height}" width="100%" height="100%" fill="${fill}"/>
+<ellipse cx="${x}" cy="${y}" rx="${reach}" ry="${r}" fill="${fill}"/>`
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">
 <defs><linearGradient id="sky" x1="0" y1="0" x2="0" y2="1">
@@ -183,32 +184,7 @@ function sceneSvg({ width, height }: ImageOrder, seed: Buffer): string {
 <stop offset="0.4" stop-color="hsl(${hue}, 40%, 36%)"/>
 <stop offset="0.7" stop-color="hsl(${warm}, 62%, 68%)"/></linearGradient></defs>
 <rect width="100%" height="100%" fill="url(#sky)"/>
-<circle cx="${sun.x}" cy="${sun.y}" r="${sun.r * 2.2}" fill="hsl(${warm}, 90%, 85%)" opacity="0.18"/>
-<circle cx="${sun.x}" cy="${sun.y}" r="${sun.r}" fill="hsl(${warm}, 95%, 90%)"/>
+<circle cx="${sunX}" cy="${sunY}" r="${sunR * 2.2}" fill="hsl(${warm}, 90%, 85%)" opacity="0.18"/>
+<circle cx="${sunX}" cy="${sunY}" r="${sunR}" fill="hsl(${warm}, 95%, 90%)"/>
 ${hills.join('\n')}</svg>`
-}
-
-const hillPoints = 48
-
-/** Returns the outline of one row of hills. `top` is its middle height, as a part of the whole height. */
-function hillPath(width: number, height: number, top: number, seed: Buffer): string {
-  const waves = [1.3, 2.9].map((frequency, i) => ({
-    frequency: frequency + byte(seed, i) / 255,
-    phase: (byte(seed, i + 2) / 255) * Math.PI * 2,
-    reach: i === 0 ? 0.055 : 0.022,
-  }))
-  const points = Array.from({ length: hillPoints + 1 }, (_, i) => {
-    const across = i / hillPoints
-    const rise = waves.reduce(
-      (sum, { frequency, phase, reach }) =>
-        sum + reach * Math.sin(frequency * across * Math.PI * 2 + phase),
-      0,
-    )
-    return `${Math.round(across * width)},${Math.round((top + rise) * height)}`
-  })
-  return `M0,${height} L${points.join(' L')} L${width},${height} Z`
-}
-
-function byte(seed: Buffer, at: number): number {
-  return seed[at % seed.length] ?? 0
 }

@@ -158,18 +158,18 @@ export function answerB(
   }
 }
 
-/** The output tokens of one image, by its number of pixels and its quality. */
-const knownTokens: readonly (readonly [number, Readonly<Record<OrderB['quality'], number>>])[] = [
-  [1024 * 1024, { low: 196, medium: 1756, high: 7024 }],
-  [2048 * 2048, { low: 397, medium: 3568, high: 14_272 }],
-  [3840 * 2160, { low: 371, medium: 3336, high: 13_342 }],
-]
+/** The output tokens of an image of 1024x1024. The vendor counts others by their size too. */
+const imageTokens: Readonly<Record<OrderB['quality'], number>> = {
+  low: 196,
+  medium: 1756,
+  high: 7024,
+}
 const inputImageTokens = 1024
 
 function usageOf(order: OrderB, imageCount: number): Json {
   const text = textTokens(order.prompt)
   const inputImages = order.sources.length * inputImageTokens
-  const output = imageCount * imageTokens(order)
+  const output = imageCount * imageTokens[order.quality]
   return {
     total_tokens: text + inputImages + output,
     input_tokens: text + inputImages,
@@ -177,14 +177,4 @@ function usageOf(order: OrderB, imageCount: number): Json {
     input_tokens_details: { text_tokens: text, image_tokens: inputImages },
     output_tokens_details: { text_tokens: 0, image_tokens: output },
   }
-}
-
-/**
- * Returns the output tokens of one image. For an unknown size, takes the known size with the nearest number
- * of pixels.
- */
-function imageTokens(order: OrderB): number {
-  const distance = (pixels: number): number => Math.abs(pixels - order.width * order.height)
-  const nearest = knownTokens.toSorted(([a], [b]) => distance(a) - distance(b))[0]
-  return nearest?.[1][order.quality] ?? 0
 }

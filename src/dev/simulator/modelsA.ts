@@ -8,12 +8,7 @@ export type ModelProfile = {
   readonly ratios: readonly string[]
   /** The values of `imageSize` that the model accepts. When empty, the model rejects the field itself. */
   readonly tiers: readonly string[]
-  /** The output tokens of one image, by tier. */
-  readonly imageTokens: Readonly<Record<string, number>>
-  readonly inputImageTokens: number
-  /**
-   * True when the model thinks before it answers. Such a model reports thought tokens and signs its images.
-   */
+  /** True when the model thinks before it answers. Such a model reports thought tokens and signs its images. */
   readonly thinks: boolean
 }
 
@@ -45,30 +40,13 @@ const tierFactors: Readonly<Record<string, number>> = { '512': 0.5, '1K': 1, '2K
 const allRatios = Object.keys(pixels1K)
 const commonRatios = allRatios.filter((ratio) => !['1:4', '4:1', '1:8', '8:1'].includes(ratio))
 
-const pro3: ModelProfile = {
-  ratios: commonRatios,
-  tiers: ['1K', '2K', '4K'],
-  imageTokens: { '1K': 1120, '2K': 1120, '4K': 2000 },
-  inputImageTokens: 1120,
-  thinks: true,
-}
+const pro3: ModelProfile = { ratios: commonRatios, tiers: ['1K', '2K', '4K'], thinks: true }
 
 /** The profiles, by a part of the model's name. So both `familya-…` and the vendor's own names match. */
 const profiles: Readonly<Record<string, ModelProfile>> = {
-  '2.5-flash-image': {
-    ...pro3,
-    tiers: [],
-    imageTokens: { '1K': 1290 },
-    inputImageTokens: 258,
-    thinks: false,
-  },
-  '3.1-flash-lite-image': { ...pro3, ratios: allRatios, tiers: ['1K'], thinks: false },
-  '3.1-flash-image': {
-    ...pro3,
-    ratios: allRatios,
-    tiers: ['512', '1K', '2K', '4K'],
-    imageTokens: { '512': 747, '1K': 1120, '2K': 1680, '4K': 2520 },
-  },
+  '2.5-flash-image': { ratios: commonRatios, tiers: [], thinks: false },
+  '3.1-flash-lite-image': { ratios: allRatios, tiers: ['1K'], thinks: false },
+  '3.1-flash-image': { ratios: allRatios, tiers: ['512', '1K', '2K', '4K'], thinks: true },
 }
 
 /** Returns the profile of a model. A name that matches no profile gets that of the pro model. */
@@ -98,23 +76,22 @@ export function nearestRatio(size: Pixels, ratios: readonly string[]): string {
 
 const thoughtsTokenCount = 180
 const answerTextTokens = 6
+/** The vendor counts about as many for an image of any size, sent or made. */
+const imageTokens = 1120
 
 /**
  * Returns the tokens of the request and of a candidate with so many images. `undefined`: there is no
  * candidate.
  */
 export function usageOf(order: OrderA, imageCount: number | undefined): Json {
-  const { imageTokens, inputImageTokens, thinks } = profileOf(order.model)
-  const asked = { TEXT: textTokens(order.prompt), IMAGE: order.sources.length * inputImageTokens }
+  const { thinks } = profileOf(order.model)
+  const asked = { TEXT: textTokens(order.prompt), IMAGE: order.sources.length * imageTokens }
   const promptTokenCount = asked.TEXT + asked.IMAGE
   const promptTokensDetails = details(asked)
   if (imageCount === undefined) {
     return { promptTokenCount, totalTokenCount: promptTokenCount, promptTokensDetails }
   }
-  const made = {
-    TEXT: order.withText ? answerTextTokens : 0,
-    IMAGE: imageCount * (imageTokens[order.tier] ?? 0),
-  }
+  const made = { TEXT: order.withText ? answerTextTokens : 0, IMAGE: imageCount * imageTokens }
   const candidatesTokenCount = made.TEXT + made.IMAGE
   return {
     promptTokenCount,

@@ -10,8 +10,6 @@ export type NewTask = {
   readonly taskId: string
   readonly caller: Caller
   readonly request: ImageRequest
-  /** The JSON text of the request, in UTF-8. */
-  readonly requestText: Uint8Array
   readonly fingerprint: Uint8Array
   readonly keyDigest?: Uint8Array
   /** The span of the client that asks, as `readTraceparent` returns it. */
@@ -117,7 +115,6 @@ export type TaskWatch = {
 }
 
 /**
- * Called for every task that was just accepted, and for every offered task that must go on, so that a worker gets it.
- * Never throws and never waits.
+ * Called for every task that was just accepted, so that a worker gets it. Never throws and never waits.
  */
 export type OnAccepted = (start: TaskStart) => void

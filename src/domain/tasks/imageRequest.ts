@@ -1,6 +1,6 @@
 import { defined } from '../defined.ts'
 import type { JsonObject } from '../json.ts'
-import { jsonPieces } from '../jsonPieces.ts'
+import { sortedJson } from '../json.ts'
 import type {
   Action,
   AspectRatio,
@@ -103,11 +103,11 @@ export type UnstoredImage = {
 const canonicalVersion = 1
 
 /**
- * Yields the request as a stable text, in pieces. The text contains the route, the version, and each image as
+ * Returns the request as a stable text. The text contains the route, the version, and each image as
  * digest and type. Object keys are sorted. For an idempotency key, two requests are the same when their texts
  * are equal. The SHA-256 of the text is the fingerprint.
  */
-export function canonicalRequest(request: ImageRequest): Iterable<string> {
+export function canonicalRequest(request: ImageRequest): string {
   const { route, model, action, size, aspectRatio, quality, body, inputs } = request
   const canonical = {
     version: canonicalVersion,
@@ -118,5 +118,5 @@ export function canonicalRequest(request: ImageRequest): Iterable<string> {
     body: body.kind === 'prompt' ? { prompt: body.prompt } : { content: { ...body.content } },
     inputs: inputs.map((input) => ({ mimeType: input.mimeType, sha256: input.sha256 })),
   }
-  return jsonPieces(canonical, 'sorted')
+  return sortedJson(canonical)
 }

@@ -4,7 +4,6 @@ import { accountCreditsMax } from '../../domain/accounts/account.ts'
 import type { ModelId } from '../../domain/models/models.ts'
 import { isModelId } from '../../domain/models/models.ts'
 import type { NewAccount } from '../../domain/ports/accountStore.ts'
-import { countChangeSql, isBalanceOfSql } from './balanceRow.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
 /** Creates an account with its balance and its first deposit. Returns false when the name is taken. */
@@ -66,7 +65,7 @@ const accountSql = `
   select a.account_id as "accountId", a.name, a.models,
     (extract(epoch from a.created_at) * 1000)::float8 as "createdAtMs",
     balance.available, balance.held, balance.spent
-  from account a join balance on ${isBalanceOfSql('a.account_id')}`
+  from account a join balance using (account_id)`
 
 /**
  * Deposits credits: inserts the ledger row, then updates the balance. Returns the account with its new
@@ -92,8 +91,8 @@ export async function topUp(
 }
 
 const creditSql = `
-  update balance set available = available + $2, ${countChangeSql}
-  where ${isBalanceOfSql('$1')} and available + held + spent + $2::bigint <= $3::bigint`
+  update balance set available = available + $2
+  where account_id = $1 and available + held + spent + $2::bigint <= $3::bigint`
 
 /**
  * Returns the models that an account may use, without models that no longer exist. Returns no `models` field

@@ -3,7 +3,6 @@ import type { ApiKey, Caller } from '../../domain/accounts/account.ts'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
 import type { NewApiKey } from '../../domain/ports/accountStore.ts'
-import { joinQueries } from '../connection/joinQueries.ts'
 import { knownModels } from './accounts.ts'
 
 type KeyRow = {
@@ -83,45 +82,34 @@ const keyColumns = `key_id as "keyId", prefix,
        'renewsAtMs', extract(epoch from w.ends_at) * 1000)
      from budget_window(budget_period, now()) w where budget_period is not null) as budget`
 
+/**
+ * Returns the caller whose secret has one of these hashes, one hash for each pepper. PostgreSQL looks the hashes up in an
+ * index and compares no secret byte by byte, so the time of an answer reveals nothing about a secret. Expired and
+ * revoked keys are not found.
+ */
+export async function findCaller(
+  pool: Pool,
+  secretHashes: readonly Uint8Array[],
+): Promise<Caller | undefined> {
+  const { rows } = await pool.query<CallerRow>({
+    name: 'find-caller',
+    text: findSql,
+    values: [secretHashes.map((hash) => Buffer.from(hash))],
+  })
+  const [row] = rows
+  if (row === undefined) return undefined
+  const { accountId, keyId, models } = row
+  return { accountId, keyId, ...knownModels(models) }
+}
+
 type CallerRow = {
-  readonly secretHash: Buffer
   readonly accountId: string
   readonly keyId: string
   readonly models: string[] | null
 }
 
-/**
- * Creates the function that finds the account of a secret by the secret's hashes, one for each pepper. PostgreSQL looks
- * the hashes up in an index and compares no secret byte by byte, so the time of an answer reveals nothing about a
- * secret. Expired and revoked keys are not found.
- */
-export function createFindCaller(pool: Pool) {
-  return joinQueries((secrets: readonly (readonly Uint8Array[])[]) => findCallers(pool, secrets))
-}
-
-/** Finds the accounts of several secrets, in the order of the secrets. */
-async function findCallers(
-  pool: Pool,
-  secrets: readonly (readonly Uint8Array[])[],
-): Promise<readonly (Caller | undefined)[]> {
-  const { rows } = await pool.query<CallerRow>({
-    name: 'find-callers',
-    text: findSql,
-    values: [secrets.flat().map((hash) => Buffer.from(hash))],
-  })
-  const callers = new Map(rows.map((row) => [row.secretHash.toString('hex'), callerOf(row)]))
-  return secrets.map((hashes) =>
-    hashes.map((hash) => callers.get(Buffer.from(hash).toString('hex'))).find(Boolean),
-  )
-}
-
-function callerOf({ accountId, keyId, models }: CallerRow): Caller {
-  return { accountId, keyId, ...knownModels(models) }
-}
-
 const findSql = `
-  select k.secret_hash as "secretHash", k.account_id as "accountId", k.key_id as "keyId",
-    (select a.models from account a where a.account_id = k.account_id) as models
-  from api_key k
-  where k.secret_hash = any($1::bytea[]) and k.revoked_at is null
-    and (k.expires_at is null or k.expires_at > clock_timestamp())`
+  select key_id as "keyId", account_id as "accountId", models
+  from api_key join account using (account_id)
+  where secret_hash = any($1::bytea[]) and revoked_at is null
+    and (expires_at is null or expires_at > clock_timestamp())`

@@ -7,7 +7,6 @@ import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { BeginInput, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import { apartWhenRefused, joinWrites, rowsInTurn } from '../connection/joinWrites.ts'
 import { runStatement } from '../connection/transaction.ts'
 import { overdueAfterMs } from './overdue.ts'
 
@@ -33,55 +32,41 @@ export type FastPath = {
  * Creates the function that opens the first attempt of a queued task, if the first channel in the task's order has a
  * free place. This is the gate's fast path for the most frequent case: the SQL function `begin_first_calls` checks
  * every condition under the gate's locks and opens the attempt, all in one statement. PostgreSQL holds the lock of
- * the channel's row only during this statement and its commit. Tasks that ask while a statement for the same channels
- * is under way share the next one, so many tasks can begin on one channel in a short time.
+ * the channel's row only during this statement and its commit.
  *
  * Returns `undefined` when a condition is not met. Then nothing was written, and the full gate (`beginInTransaction`)
  * must decide.
  */
 export function createBeginFirstCall(deps: BeginFirstCallDeps): FastPath['beginFirstCall'] {
   const { randomBytes, channelsOf } = deps
-  const beginJoined = joinWrites<Asked, BegunRow | undefined>(
-    ({ first }) => `${first.A?.name ?? ''} ${first.B?.name ?? ''}`,
-    apartWhenRefused((asked) => beginTogether(deps, asked)),
-  )
   return async (input) => {
     const { taskId, answerId = newUploadId(randomBytes, 'answer') } = input
     const first = {
       A: orderChannels(channelsOf('A'), taskId)[0],
       B: orderChannels(channelsOf('B'), taskId)[0],
     }
-    const begun = await beginJoined({ input, answerId, first })
+    const begun = await begin(deps, { input, answerId, first })
     const channel = begun && first[begun.family]
     return begun && channel && openedAttempt(taskId, channel, begun)
   }
 }
 
-/**
- * Opens the first attempts of several tasks with the same first channels. Returns their rows in the order of the
- * tasks. Each question has an answer id of its own, so when a task asks twice at once, only one question gets the
- * attempt.
- */
-async function beginTogether(
+async function begin(
   { pool, processId }: BeginFirstCallDeps,
-  asked: readonly Asked[],
-): Promise<readonly (BegunRow | undefined)[]> {
-  const [one] = asked
-  if (one === undefined) return []
+  { input, answerId, first }: Asked,
+): Promise<BegunRow | undefined> {
   const ofBoth = <Value>(read: (channel: Channel) => Value) =>
-    [one.first.A, one.first.B].map((channel) => channel && read(channel))
-  const rows = await runStatement<BegunRow>(pool, {
+    [first.A, first.B].map((channel) => channel && read(channel))
+  const [row] = await runStatement<BegunRow>(pool, {
     name: 'begin-first-calls',
     text: `select answer_id as "answerId", account_id as "accountId", family, model,
         hard_end_ms as "hardEndMs", request
       from begin_first_calls($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     values: [
-      asked.map(({ input }) => input.taskId),
-      asked.map(({ answerId }) => answerId),
-      asked.map(({ input }) => input.via ?? 'workflow'),
-      asked.map(({ input }) =>
-        Math.min(input.requestBytesMax ?? Infinity, requestBytesUnderLocksMax),
-      ),
+      [input.taskId],
+      [answerId],
+      [input.via ?? 'workflow'],
+      [Math.min(input.requestBytesMax ?? Infinity, requestBytesUnderLocksMax)],
       ofBoth(({ name }) => name),
       ofBoth(({ concurrencyMax }) => concurrencyMax),
       ofBoth(({ timeoutMs }) => timeoutMs),
@@ -89,11 +74,7 @@ async function beginTogether(
       processId,
     ],
   })
-  return rowsInTurn(
-    asked.map(({ answerId }) => answerId),
-    rows,
-    ({ answerId }) => answerId,
-  )
+  return row
 }
 
 function openedAttempt(taskId: string, channel: Channel, row: BegunRow): OpenedAttempt {

@@ -5,7 +5,6 @@ import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import type { ChannelStateRow } from '../channels/channelStates.ts'
 import { channelStatesSql, statesOf } from '../channels/channelStates.ts'
 import { lateMs } from '../channels/placeQueue.ts'
-import { joinQueries } from '../connection/joinQueries.ts'
 import { runStatement } from '../connection/transaction.ts'
 import type { TaskState } from '../tasks/lockTask.ts'
 import { isLiveSql, nowMsSql, taskStateColumnsSql } from '../tasks/lockTask.ts'
@@ -35,11 +34,8 @@ export type QueuedLooks = {
 }
 
 export function createQueuedLooks(deps: JudgeDeps & { readonly pool: Pool }): QueuedLooks {
-  const look = joinQueries((taskIds: readonly string[]) => lookAt(deps, taskIds))
-  const keep = joinQueries((asked: readonly InLine[]) => keepPlaces(deps.pool, asked))
-
   async function judge(taskId: string) {
-    const found = await look(taskId)
+    const [found] = await lookAt(deps, [taskId])
     if (found?.task.status !== 'queued') return undefined
     const { task, rows } = found
     const { channels, stepBy } = judgeTask(deps, { ...task, attempts: [] })
@@ -56,8 +52,9 @@ export function createQueuedLooks(deps: JudgeDeps & { readonly pool: Pool }): Qu
       const { step } = (await judge(taskId)) ?? {}
       if (step?.kind !== 'wait' || step.reason !== 'channel_full') return undefined
       const { delayMs, reason, channel, inLine } = step
-      if (inLine === undefined || !(await keep({ taskId, channels: inLine, delayMs })))
-        return undefined
+      if (inLine === undefined) return undefined
+      const [isKept] = await keepPlaces(deps.pool, [{ taskId, channels: inLine, delayMs }])
+      if (isKept !== true) return undefined
       return { kind: 'wait', delayMs, reason, ...defined({ channel }) }
     },
   }

@@ -12,7 +12,6 @@ import {
   tellChannel,
 } from './closeAttempt.ts'
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
-import { apartWhenRefused, joinWrites, rowsInTurn } from '../connection/joinWrites.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
 import type { Lifetimes } from '../tasks/lifetimes.ts'
 import { downloadGraceSql, unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
@@ -30,9 +29,6 @@ type SettleTaskDeps = Lifetimes & {
 /** An answer, and the JSON text of its native response. */
 type Answer = { readonly input: SettleInput; readonly native: string }
 
-/** Limit for the native response of an answer that is settled together with others. It is copied twice on its way. */
-const nativeLengthMax = 16 * 1024
-
 /**
  * Creates the function that publishes a stored answer and settles the hold, if the task is still live. The function
  * returns false when the task had already ended. Then nothing is published or charged.
@@ -40,29 +36,15 @@ const nativeLengthMax = 16 * 1024
  * It closes the attempt in both cases. The call is over, but an open attempt would keep its place on the channel until
  * its lease ends.
  *
- * Answers of one account that come while a statement for this account is under way share the next one, because all of
- * them need the lock of its balance.
- *
  * Most successes do not change the channel. If the channel has a cooldown or a count of faults, a second transaction
  * updates it.
  */
 export function createSettleTask(deps: SettleTaskDeps): AttemptStore['settleTask'] {
   const { pool, channelsOf } = deps
-  const publishJoined = joinWrites<Answer, Published | undefined>(
-    ({ input, native }) =>
-      native.length > nativeLengthMax ? input.answerId : (input.accountId ?? input.answerId),
-    apartWhenRefused(async (answers) => {
-      const rows = await runStatement<Published>(pool, publishQuery(deps, answers))
-      return rowsInTurn(
-        answers.map(({ input }) => input.answerId),
-        rows,
-        ({ answerId }) => answerId,
-      )
-    }),
-  )
   return async (input) => {
     const answer = { input, native: JSON.stringify(input.meta.native) }
-    const settled = (await publishJoined(answer)) ?? (await settleLocked(deps, answer))
+    const [published] = await runStatement<Published>(pool, publishQuery(deps, [answer]))
+    const settled = published ?? (await settleLocked(deps, answer))
     if (settled === undefined) return false
     deps.announceEnd(input.meta.taskId)
     const { closed, family, model } = settled

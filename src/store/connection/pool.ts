@@ -1,6 +1,5 @@
 import { Pool, TypeOverrides } from 'pg'
 import { sendUnnamed } from './pooler.ts'
-import { waitWhenFull } from './waitWhenFull.ts'
 
 export type PoolOptions = {
   readonly databaseUrl: string
@@ -14,20 +13,9 @@ export type PoolOptions = {
    * then enforces only the timeouts of the role, because such a pooler accepts none at the start of a connection.
    */
   readonly pooled?: boolean
-  /**
-   * Whether statements are planned for all values alike, and prepared ones once per connection. Without this,
-   * PostgreSQL plans a prepared statement again for each of its first five uses, and some statements for every use. One
-   * of those is the most frequent question of the gate, and planning it takes longer than running it. A statement whose
-   * best plan depends on its values, such as a page of a list, needs `queryWithOwnPlan`. Has no effect with `pooled`.
-   * Default: false.
-   */
-  readonly plansOnce?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */
   readonly onConnectionError: (error: Error) => void
-  /**
-   * Limit for getting a connection, including the wait until one is free. If PostgreSQL refuses to open another
-   * connection, the limit begins again at the refusal. Default 5 s.
-   */
+  /** Limit for getting a connection, including the wait until one is free. Default 5 s. */
   readonly connectTimeoutMs?: number
   /** Limit for one statement. PostgreSQL enforces it. Default 10 s. */
   readonly statementTimeoutMs?: number
@@ -52,27 +40,19 @@ const connectionLifetimeSeconds = 1_800
  */
 export function createPool(options: PoolOptions): Pool {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000
-  const connectTimeoutMs = options.connectTimeoutMs ?? 5_000
   const pool = new Pool({
     connectionString: options.databaseUrl,
     application_name: options.applicationName,
     max: options.connectionsMax,
     min: options.connectionsMin ?? 0,
-    connectionTimeoutMillis: connectTimeoutMs,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     query_timeout: statementTimeoutMs + queryTimeoutExtraMs,
     ...(options.pooled === true ? {} : serverTimeouts(statementTimeoutMs)),
     idleTimeoutMillis: idleTimeoutMs,
     maxLifetimeSeconds: connectionLifetimeSeconds,
     keepAlive: true,
     types: typeParsers(),
-    // The pool waits for the promise, which its types do not say. These are no settings of the start of a connection,
-    // because a pooler accepts only those that it knows.
-    // oxlint-disable-next-line typescript/no-misused-promises, typescript/strict-void-return
-    onConnect: async (client) => {
-      if (options.plansOnce === true && options.pooled !== true) await client.query(plansOnce)
-    },
   })
-  waitWhenFull(pool, connectTimeoutMs)
   pool.on('error', options.onConnectionError)
   // A connection that is lost between two statements of a transaction emits its own 'error' event. Without
   // this listener, the event would end the process. The next statement reports the loss.
@@ -82,15 +62,6 @@ export function createPool(options: PoolOptions): Pool {
   })
   return pool
 }
-
-/**
- * A plan is often made while its tables are still small, when reading a whole table costs least. The plan is kept
- * while the table grows, so it must use an index wherever there is one (`enable_seqscan`). Where there is none,
- * PostgreSQL before version 18 then takes the plan for so expensive that it would compile it (`jit`), which takes
- * longer than any of these statements.
- */
-const plansOnce =
-  'set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set jit = off'
 
 function serverTimeouts(statementTimeoutMs: number) {
   return {
@@ -105,8 +76,6 @@ function serverTimeouts(statementTimeoutMs: number) {
  * fewer connections, opens fewer and does not throw.
  */
 export async function openConnections(pool: Pool, count: number): Promise<void> {
-  // Each connection is given back as soon as it is open. If PostgreSQL refuses a further connection, the call that
-  // wanted it waits until one of these is free (`waitWhenFull.ts`).
   const opening = Array.from({ length: count }, async () => (await pool.connect()).release())
   await Promise.allSettled(opening)
 }

@@ -73,28 +73,22 @@ function isRollback<Value>(answer: Value | Rollback<Value>): answer is Rollback<
  * Runs one statement, which is its own transaction. Runs it again after a deadlock or a serialization failure. Use
  * this for a statement that reports an expected outcome as an error: `pool.query` closes its connection after an
  * error, but this function keeps the connection. Throws `NothingWrittenError` when it gets no connection, and after
- * the errors of `takenBackStates`. Throws every other error as it is. `afterwards` may run further statements on the
- * same connection after the commit. It runs once, and its errors are thrown as they are.
+ * the errors of `takenBackStates`. Throws every other error as it is.
  */
 export async function runStatement<Row extends QueryResultRow>(
   pool: Pool,
   query: QueryConfig,
-  afterwards?: (rows: readonly Row[], client: PoolClient) => Promise<void>,
 ): Promise<readonly Row[]> {
   for (let attempt = 1; ; attempt += 1) {
     const client = await pool.connect().catch((error: unknown) => {
       throw new NothingWrittenError(error)
     })
     let broken = false
-    let isCommitted = false
     try {
       const { rows } = await client.query<Row>(query)
-      isCommitted = true
-      await afterwards?.(rows, client)
       return rows
     } catch (error) {
-      broken = !(error instanceof DatabaseError || error instanceof NothingWrittenError)
-      if (isCommitted) throw error
+      broken = !(error instanceof DatabaseError)
       if (isRetryable(error) && attempt < triesMax) continue
       throw isTakenBack(error) ? new NothingWrittenError(error) : error
     } finally {

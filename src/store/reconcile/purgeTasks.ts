@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 
 /**
  * Deletes ended tasks whose time as a record is over (`purge_at`), with their attempts and idempotency keys. Their
@@ -7,8 +6,7 @@ import { queryWithOwnPlan } from '../connection/ownPlan.ts'
  * period ended more than a day ago. Returns how many tasks were deleted.
  */
 export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
-  const { rows } = await queryWithOwnPlan<{ purged: number }>(pool, {
-    name: 'purge-tasks',
+  const { rows } = await pool.query<{ purged: number }>({
     text: purgeSql,
     values: [limit],
   })
@@ -16,11 +14,11 @@ export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
 }
 
 const purgeSql = `
-  with gone as (
-    delete from task where task_id in (
-      select task_id from task where purge_at <= now()
-      order by purge_at limit $1 for update skip locked)
-    returning task_id
+  with due as materialized (
+    select task_id as due_id from task where purge_at <= now()
+    order by purge_at limit $1 for update skip locked
+  ), gone as (
+    delete from task using due where task_id = due_id returning task_id
   ), uploads as (
     update upload set sweep_after = least(sweep_after, now())
     from gone where upload.task_id = gone.task_id

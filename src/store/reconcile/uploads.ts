@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 
 /**
  * Records an upload for inputs, before their first byte is written to the blob store. The sweep deletes the
@@ -40,13 +39,14 @@ export async function takeUploads(
   limit: number,
   retryMs: number,
 ): Promise<readonly string[]> {
-  const { rows } = await queryWithOwnPlan<{ uploadId: string }>(pool, {
-    name: 'take-uploads',
-    text: `update upload set sweep_after = '-infinity',
+  const { rows } = await pool.query<{ uploadId: string }>({
+    text: `with due as materialized (
+        select upload_id as due_id from upload where coalesce(next_try_at, sweep_after) <= now()
+        order by coalesce(next_try_at, sweep_after) limit $1 for update skip locked
+      )
+      update upload set sweep_after = '-infinity',
         next_try_at = now() + $2::float8 * interval '1 millisecond'
-      where upload_id in (
-        select upload_id from upload where coalesce(next_try_at, sweep_after) <= now()
-        order by coalesce(next_try_at, sweep_after) limit $1 for update skip locked)
+      from due where upload_id = due_id
       returning upload_id as "uploadId"`,
     values: [limit, retryMs],
   })
@@ -118,12 +118,13 @@ const excessSql = `
  * Returns how many requests were deleted.
  */
 export async function forgetRequests(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await queryWithOwnPlan(pool, {
-    name: 'forget-requests',
-    text: `update task set request = null, retry_until = null, retry_bytes = null
-      where task_id in (
-        select task_id from task where retry_until <= now()
-        order by retry_until limit $1 for update skip locked)`,
+  const { rowCount } = await pool.query({
+    text: `with due as materialized (
+        select task_id as due_id from task where retry_until <= now()
+        order by retry_until limit $1 for update skip locked
+      )
+      update task set request = null, retry_until = null, retry_bytes = null
+      from due where task_id = due_id`,
     values: [limit],
   })
   return rowCount ?? 0

@@ -1,5 +1,3 @@
-import { countChangeSql, isBalanceOfSql } from '../accounts/balanceRow.ts'
-
 /** The columns that `done` must return for `endHoldSql`. */
 export const endedColumns = `task_id, account_id, key_id, model, credits, created_at, completed_at, retry_of`
 
@@ -42,9 +40,8 @@ export function endHoldSql(kind: 'settle' | 'release'): string {
     select account_id, task_id, '${kind}', 'held', '${to}', credits, key_id, model, completed_at from done
     returning credits
   ), balanced as (
-    update balance set held = held - moved.credits, ${to} = ${to} + moved.credits,
-      ${countChangeSql}
+    update balance set held = held - moved.credits, ${to} = ${to} + moved.credits
     from (select sum(credits) as credits from entry) as moved${after}
-    where ${isBalanceOfSql('(select account_id from done limit 1)')} and moved.credits > 0
+    where balance.account_id = (select account_id from done limit 1) and moved.credits > 0
   )`
 }

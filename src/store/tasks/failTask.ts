@@ -5,7 +5,6 @@ import type { AttemptStore, FailResult } from '../../domain/ports/attemptStore.t
 import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
-import { apartWhenRefused, joinWrites, rowsInTurn } from '../connection/joinWrites.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
 import { deliveriesSql } from '../webhooks/deliveriesOfEnd.ts'
 import { endedColumns, endHoldSql } from './endHold.ts'
@@ -35,24 +34,12 @@ type Failing = {
  * `workPossible` when an attempt is open or has an unknown outcome.
  *
  * When no attempt of the task may have done work, one statement fails it, which is its own transaction. The balance
- * of a busy account is then not locked during a round trip to this process. Tasks of one account that end while a
- * statement for this account is under way share the next one, because all of them need the lock of its balance.
+ * of a busy account is then not locked during a round trip to this process.
  */
 export function createFailTask(deps: EndTaskDeps): AttemptStore['failTask'] {
-  const endJoined = joinWrites<Failing, Ended | undefined>(
-    ({ taskId, accountId }) => accountId ?? taskId,
-    apartWhenRefused(async (failing) => {
-      const rows = await runStatement<Ended>(deps.pool, endQuery(deps, failing, 'if_no_work'))
-      return rowsInTurn(
-        failing.map(({ taskId }) => taskId),
-        rows,
-        ({ taskId }) => taskId,
-      )
-    }),
-  )
   return async (taskId, failure, accountId) => {
-    const failing = { taskId, failure, accountId }
-    const ended = failure.workPossible ? undefined : await endJoined(failing)
+    const query = endQuery(deps, [{ taskId, failure, accountId }], 'if_no_work')
+    const [ended] = failure.workPossible ? [] : await runStatement<Ended>(deps.pool, query)
     if (ended === undefined) return failLocked(deps, taskId, failure)
     deps.announceEnd(taskId)
     return 'failed'

@@ -1,12 +1,10 @@
 import type { Pool } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { KeyedTask } from '../../domain/ports/taskStore.ts'
-import { flushSql } from '../connection/flush.ts'
 
 /**
  * Returns the task that this account's idempotency key names, or `undefined` when it names none. `acceptTask.ts`
- * compares the request of this task with the new request, by their fingerprints. The task is safe on disk when this
- * function returns, because the client is then told that the task was accepted.
+ * compares the request of this task with the new request, by their fingerprints.
  */
 export async function findKeyedTask(
   pool: Pool,
@@ -21,15 +19,11 @@ export async function findKeyedTask(
   return rows[0]
 }
 
-/**
- * Rounds `created_at` down to a full second, because clients see whole seconds in every answer. A task that was started
- * or has ended is on disk: the commits that write these times wait for the disk.
- */
+/** Rounds `created_at` down to a full second, because clients see whole seconds in every answer. */
 const findSql = `
   select t.task_id as "taskId", t.fingerprint, t.credits,
     (floor(extract(epoch from t.created_at)) * 1000)::float8 as "createdAtMs",
-    coalesce(t.purge_at <= now(), false) as "purgeDue",
-    case when t.started_at is null and t.completed_at is null then ${flushSql} end as flushed
+    coalesce(t.purge_at <= now(), false) as "purgeDue"
   from idempotency_key k join task t using (task_id)
   where k.account_id = $1 and k.key_digest = $2`
 

@@ -6,66 +6,26 @@ import type { ImageMimeType, ModelId } from '../../domain/models/models.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus, TaskView } from '../../domain/tasks/task.ts'
 import type { NativeResponse } from '../../domain/upstream/nativeResponse.ts'
-import { joinQueries } from '../connection/joinQueries.ts'
 
 /**
- * Limit for the size of a native response that is read together with other tasks, as PostgreSQL stores it (compressed).
- * Nobody's lookup should wait for the large response of another task.
+ * Returns a task as the lookup shows it, with its native response if that is still kept. With `accountId`, only a task
+ * of that account: the account is part of the condition, so that another account's task takes the same time and gives
+ * the same result as an unknown one. A record that is due for the purge is not found, even if it is not yet purged.
  */
-const joinedNativeBytesMax = 8 * 1024
-/** No native response has more bytes. */
-const anyNativeBytes = 2 ** 31 - 1
-
-/**
- * Creates the function that returns a task as the lookup shows it. With `accountId`, the function returns only a task
- * of that account. The account is part of the SQL condition, so that another account's task takes the same time and
- * gives the same result as an unknown task. A record that is due for the purge is not found, even if it is not yet
- * purged.
- */
-export function createReadTask(pool: Pool) {
-  const readJoined = joinQueries((asked: readonly AskedTask[]) =>
-    readRows(pool, asked, joinedNativeBytesMax),
-  )
-  return async (taskId: string, accountId?: string): Promise<TaskView | undefined> => {
-    const asked = { taskId, accountId }
-    const row = await readJoined(asked)
-    if (row?.isNativeLeftOut !== true) return row && withNative(row)
-    const [whole] = await readRows(pool, [asked], anyNativeBytes)
-    return whole && withNative(whole)
-  }
-}
-
-type AskedTask = { readonly taskId: string; readonly accountId: string | undefined }
-
-type FoundRow = TaskViewRow & {
-  /** Which of the tasks that were asked for this is, counted from 1. */
-  readonly position: number
-  readonly native: string | null
-  readonly isNativeLeftOut: boolean | null
-}
-
-/** Reads tasks, in the order of `asked`. Leaves out native responses that are larger than `nativeBytesMax`. */
-async function readRows(
+export async function readTask(
   pool: Pool,
-  asked: readonly AskedTask[],
-  nativeBytesMax: number,
-): Promise<readonly (FoundRow | undefined)[]> {
-  const { rows } = await pool.query<FoundRow>({
-    name: 'read-tasks',
-    text: readSql,
-    values: [
-      asked.map(({ taskId }) => taskId),
-      asked.map(({ accountId }) => accountId ?? null),
-      nativeBytesMax,
-    ],
+  taskId: string,
+  accountId?: string,
+): Promise<TaskView | undefined> {
+  const { rows } = await pool.query<TaskViewRow & { readonly native: string | null }>({
+    name: 'read-task',
+    text: `select ${taskViewColumns}, native_response as native from task
+      where task_id = $1 and ($2::text is null or account_id = $2) and ${isKept}`,
+    values: [taskId, accountId ?? null],
   })
-  const found = new Map(rows.map((row) => [row.position, row]))
-  return asked.map((_task, at) => found.get(at + 1))
-}
-
-function withNative(row: FoundRow): TaskView {
+  const [row] = rows
   // A succeeded task has its native response until the sweep deletes its image.
-  if (row.native === null) return taskViewOf(row)
+  if (row === undefined || row.native === null) return row && taskViewOf(row)
   const native: NativeResponse = JSON.parse(row.native)
   return { ...taskViewOf(row), native }
 }
@@ -122,19 +82,6 @@ export const taskViewColumns = `
 
 /** The condition on a row of `task` that its record is not due for the purge. */
 export const isKept = '(purge_at is null or purge_at > now())'
-
-// `limit 1` makes PostgreSQL look each task up by its id, whatever it thinks of the size of the table.
-const readSql = `
-  select asked.position, found.*
-  from unnest($1::text[], $2::text[]) with ordinality as asked (task_id, account_id, position)
-  cross join lateral (
-    select ${taskViewColumns},
-      case when pg_column_size(native_response) <= $3::int then native_response end as native,
-      pg_column_size(native_response) > $3::int as "isNativeLeftOut"
-    from task
-    where task.task_id = asked.task_id and ${isKept}
-      and (asked.account_id is null or task.account_id = asked.account_id)
-    limit 1) as found`
 
 export type TaskViewRow = {
   readonly taskId: string

@@ -4,7 +4,6 @@ import type { RetryInput, RetryResult } from '../../domain/ports/taskAdmin.ts'
 import type { TaskTerms } from '../../domain/tasks/taskTerms.ts'
 import type { ImageRequest, Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
-import { countChangeSql, isBalanceOfSql } from '../accounts/balanceRow.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 import { isKept } from './readTask.ts'
 
@@ -126,6 +125,6 @@ const holdSql = `
     select account_id, task_id, 'hold', 'available', 'held', credits
     from task where task_id = $1
   )
-  update balance set available = available - $2, held = held + $2, ${countChangeSql}
-  where ${isBalanceOfSql('(select account_id from task where task_id = $1)')}
+  update balance set available = available - $2, held = held + $2
+  where account_id = (select account_id from task where task_id = $1)
     and available >= $2::bigint`

@@ -21,11 +21,15 @@ export type FaultRound = {
   readonly faults: (chance: Seeded) => readonly ChaosFault[]
 }
 
-/** Lets faults strike. Resolves when all of them are over. Returns how often each one struck, by its name. */
+/**
+ * Lets faults strike, or waits as long when there are none. Resolves when all of them are over. Returns how often each one
+ * struck, by its name.
+ */
 export async function strikeFaults(round: FaultRound): Promise<Readonly<Record<string, number>>> {
   const chance = createSeeded(round.seed + 2)
   const faults = round.faults(chance)
   const counts: Record<string, number> = {}
+  if (faults.length === 0) return sleep(round.strikeMs, counts)
   const endsAtMs = performance.now() + round.strikeMs
   const struck: Promise<void>[] = []
   while (performance.now() < endsAtMs) {

@@ -173,7 +173,7 @@ async function taskRows(pool: Pool): Promise<readonly TaskRow[]> {
        (select count(*)::int from attempt where attempt.task_id = task.task_id) as attempts,
        (select (extract(epoch from max(opened_at)) * 1000)::float8 from attempt
         where attempt.task_id = task.task_id) as "lastOpenedAtMs"
-     from task where route = 'images.tasks'`,
+     from task where route = 'images.tasks' and key_digest is not null`,
   )
   return rows
 }

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../ports.ts'
-import { keepsSession } from '../../../src/store/connection/pooler.ts'
+import { withPostgres } from '../../../src/dev/postgres.ts'
 import { until } from '../timing.ts'
 
 /** Where Debian installs PgBouncer. */
@@ -69,6 +69,7 @@ async function startPgBouncer(databaseUrl: string) {
   const through = new URL(databaseUrl)
   through.hostname = '127.0.0.1'
   through.port = String(port)
-  await until('PgBouncer', () => keepsSession(through.href).then(String, () => undefined))
+  const ask = () => withPostgres(through.href, (connected) => connected.query('select 1'))
+  await until('PgBouncer', () => ask().catch(() => undefined))
   return { url: through.href, child, folder }
 }

@@ -56,7 +56,7 @@ export function createFakeTasks(blobs: BlobStore) {
     },
     accept: async (input) => {
       await settings.beforeAccept?.()
-      const request = [...canonicalRequest(input.request)].join('')
+      const request = canonicalRequest(input.request)
       const key = Buffer.from(input.idempotencyKey ?? []).toString('latin1')
       const known = key === '' ? undefined : keys.get(key)
       if (known !== undefined && known.request !== request) {
@@ -109,7 +109,6 @@ export function createFakeTasks(blobs: BlobStore) {
         waiters.splice(waiters.indexOf(taskId), 1)
       }
     },
-    awaitEndOfCall: (taskId, signal) => service.awaitEnd(taskId, signal),
     follow: async function* (taskId, signal, lastId) {
       let seenId = lastId
       for (;;) {

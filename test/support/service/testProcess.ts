@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { until } from '../timing.ts'
@@ -16,9 +16,7 @@ export type TestProcess = {
   readonly stop: (graceMs?: number) => Promise<void>
 }
 
-export type TestProcessOptions = {
-  /** How messages call the process. */
-  readonly name: string
+type SpawnOptions = {
   /** The path of its script below the repository. */
   readonly script: string
   readonly args?: readonly string[]
@@ -27,25 +25,43 @@ export type TestProcessOptions = {
   readonly environment: Readonly<Record<string, string>>
   /** The file that receives standard output and error. */
   readonly logPath: string
+}
+
+export type TestProcessOptions = SpawnOptions & {
+  /** How messages call the process. */
+  readonly name: string
   /** Answers 200 when the process is ready. */
   readonly readyUrl: string
-  readonly startMsMax?: number
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
+const startMsMax = 45_000
 const stopMsMax = 20_000
 
 /** Starts a process and waits until it is ready. Throws with its output when it ends before. */
 export async function startTestProcess(options: TestProcessOptions): Promise<TestProcess> {
-  const { name, script, args = [], nodeFlags = [], environment, logPath, readyUrl } = options
+  const started = spawnTestProcess(options)
+  await started.ready(options.name, startMsMax, async () => {
+    const answer = await fetch(options.readyUrl).catch(() => undefined)
+    await answer?.body?.cancel()
+    return answer?.ok === true
+  })
+  return started
+}
+
+/** Starts a process. `ready` waits until it is, and kills it when it is not in time. */
+export function spawnTestProcess(options: SpawnOptions) {
+  const { script, args = [], nodeFlags = [], environment, logPath } = options
   const log = openSync(logPath, 'a', 0o600)
+  // An earlier process may have written to the same file.
+  const { size: outputFrom } = fstatSync(log)
   const child = spawn(process.execPath, [...nodeFlags, join(root, script), ...args], {
     env: { ...inherited(), ...environment },
     // Standard input is a pipe: with --exit-with-parent an API or a worker ends when this process is killed.
     stdio: ['pipe', log, log],
   })
   closeSync(log)
-  const output = () => readFileSync(logPath, 'utf8')
+  const output = () => readFileSync(logPath).subarray(outputFrom).toString()
   let exited = false
   const ended = new Promise<number | string>((resolve) => {
     const end = (how: number | string) => {
@@ -55,32 +71,29 @@ export async function startTestProcess(options: TestProcessOptions): Promise<Tes
     child.once('error', (error) => end(error.message))
     child.once('exit', (code, signal) => end(signal ?? code ?? 0))
   })
-  await until(
-    `${name} ready at ${readyUrl}`,
-    async () => {
-      if (exited) throw new Error(`${name} ended during its start:\n${output()}`)
-      const answer = await fetch(readyUrl).catch(() => undefined)
-      await answer?.body?.cancel()
-      return answer?.ok === true ? true : undefined
-    },
-    options.startMsMax ?? 45_000,
-  ).catch((error: unknown) => {
-    child.kill('SIGKILL')
-    throw new Error(`${String(error)}\n${output()}`)
-  })
-  return {
-    pid: child.pid ?? 0,
-    output,
-    signal: (signal) => void child.kill(signal),
-    ended,
-    stop: async (graceMs = stopMsMax) => {
-      const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
-      child.kill('SIGCONT')
-      child.kill('SIGTERM')
-      await ended
-      clearTimeout(timer)
-    },
+  const stop = async (graceMs = stopMsMax) => {
+    const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
+    child.kill('SIGCONT')
+    child.kill('SIGTERM')
+    await ended
+    clearTimeout(timer)
   }
+  const ready = async (
+    name: string,
+    limitMs: number,
+    isReady: () => boolean | Promise<boolean>,
+  ) => {
+    const look = async () => {
+      if (exited) throw new Error(`${name} ended during its start`)
+      return (await isReady()) || undefined
+    }
+    await until(`${name} is ready`, look, limitMs).catch((error: unknown) => {
+      child.kill('SIGKILL')
+      throw new Error(`${String(error)}\n${output()}`)
+    })
+  }
+  const signal = (name: NodeJS.Signals): void => void child.kill(name)
+  return { pid: child.pid ?? 0, output, signal, ended, stop, ready }
 }
 
 /** The variables of this process that every process needs. */

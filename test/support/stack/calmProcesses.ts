@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { freePort, freeStartPorts } from '../ports.ts'
 import type { TestProcess } from '../service/testProcess.ts'
 import { startTestProcess } from '../service/testProcess.ts'
 import { simulatorFile, upstreamCredentials, writeOperatorFile } from '../service/simulatorFile.ts'
+import { memoryFolder, spawnStart } from './spawnStart.ts'
 
 /** Where the calm service runs. The files are in its DATA_DIR. */
 export type CalmAddresses = {
@@ -62,47 +63,27 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
     )
     const url = at(ports.PORT)
     const startedAtMs = performance.now()
-    processes.push(
-      await startTestProcess({
-        name: 'npm start',
-        script: 'src/dev/main.ts',
-        args: ['--with', String(process.pid)],
-        environment: {
-          ...upstreamCredentials,
-          DATA_DIR: dataDir,
-          DARKROOM_CONFIG: operatorFile,
-          LOG_LEVEL: 'debug',
-          ...ports,
-        },
-        logPath: logPath('start'),
-        readyUrl: `${url}/readyz`,
-        startMsMax,
-      }),
-    )
-    const { environment } = readRuntime(join(dataDir, 'runtime.json'))
+    const given = { ...upstreamCredentials, DARKROOM_CONFIG: operatorFile, LOG_LEVEL: 'debug' }
+    const start = await spawnStart(dataDir, logPath('start'), { ...given, ...ports })
+    processes.push(start)
+    const environment = await start.ready(startMsMax)
     const [second, secondInternal] = [String(await freePort()), String(await freePort())]
-    const secondUrl = at(second)
+    const own = { LOG_LEVEL: 'debug', PORT: second, INTERNAL_PORT: secondInternal }
     processes.push(
       await startTestProcess({
         name: 'second API',
         script: 'src/api.ts',
         args: ['--exit-with-parent'],
-        environment: {
-          ...environment,
-          LOG_LEVEL: 'debug',
-          PORT: second,
-          INTERNAL_PORT: secondInternal,
-        },
+        environment: { ...environment, ...own },
         logPath: logPath('second-api'),
-        readyUrl: `${secondUrl}/readyz`,
-        startMsMax,
+        readyUrl: `${at(second)}/readyz`,
       }),
     )
     say(`the calm service is ready after ${Math.round(performance.now() - startedAtMs)} ms`)
     return {
       addresses: {
         environment,
-        urls: [url, secondUrl],
+        urls: [url, at(second)],
         internalUrls: [at(ports.INTERNAL_PORT), at(secondInternal)],
         workerUrl: at(ports.WORKER_INTERNAL_PORT),
         simulatorUrl: simulator.url,
@@ -116,14 +97,6 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
   }
 }
 
-type Runtime = { readonly environment: Readonly<Record<string, string>> }
-
-function readRuntime(path: string): Runtime {
-  const runtime: Runtime = JSON.parse(readFileSync(path, 'utf8'))
-  return runtime
-}
-
-const memoryFolder = '/dev/shm'
 /** The databases of a run take less than 3 GiB, most of it write-ahead log. */
 const memoryBytesMin = 8 * 1024 ** 3
 

@@ -1,14 +1,12 @@
-import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { freeStartPorts } from '../ports.ts'
-import { until } from '../timing.ts'
+import type { TestProcess } from '../service/testProcess.ts'
+import { spawnTestProcess } from '../service/testProcess.ts'
 
-const script = fileURLToPath(new URL('../../../src/dev/main.ts', import.meta.url))
-const runtimeFile = z.object({ pid: z.number(), environment: z.record(z.string(), z.string()) })
+const runtimeFile = z.object({ environment: z.record(z.string(), z.string()) })
 
 /** Where this machine keeps files in memory, so that PostgreSQL need not wait for a disk. */
 export const memoryFolder = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -23,63 +21,38 @@ const parts = {
 } as const
 
 /** One process of `src/dev/main.ts`. */
-export type SpawnedStart = {
-  readonly pid: number
-  readonly dataDir: string
-  readonly printed: () => string
-  /** Resolves to the exit code, or to the name of the signal that ended it. */
-  readonly ended: Promise<number | string>
-  readonly signal: (name: NodeJS.Signals) => void
+export type SpawnedStart = TestProcess & {
   /** Waits until it is ready. Returns the environment that it gave its processes. Throws with its output. */
   readonly ready: (limitMs: number) => Promise<Readonly<Record<string, string>>>
   /** The process id of the part with this text in its command line: see `parts`. 0 while there is none. */
   readonly partPid: (part: keyof typeof parts) => number
 }
 
-/** Starts `src/dev/main.ts` on DATA_DIR, with free ports unless `environment` has others. */
+/**
+ * Starts `src/dev/main.ts` on DATA_DIR, with free ports unless `environment` has others. What it prints goes to
+ * the file `logPath`.
+ */
 export async function spawnStart(
   dataDir: string,
+  logPath: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<SpawnedStart> {
-  const child = spawn(process.execPath, [script, '--with', String(process.pid)], {
-    env: {
-      PATH: process.env['PATH'],
-      HOME: process.env['HOME'],
-      XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'],
+  const started = spawnTestProcess({
+    script: 'src/dev/main.ts',
+    args: ['--with', String(process.pid)],
+    environment: {
       ...(await freeStartPorts()),
       DATA_DIR: dataDir,
       LOG_LEVEL: 'warn',
       ...environment,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    logPath,
   })
-  let printed = ''
-  const keep = (chunk: Buffer): void => void (printed += chunk.toString())
-  child.stdout.on('data', keep)
-  child.stderr.on('data', keep)
-  let hasEnded = false
-  const ended = new Promise<number | string>((resolve) => {
-    child.once('close', (code, signal) => {
-      hasEnded = true
-      resolve(signal ?? code ?? 0)
-    })
-  })
-  const pid = child.pid ?? 0
+  const { pid, output } = started
   return {
-    pid,
-    dataDir,
-    printed: () => printed,
-    ended,
-    signal: (name) => void child.kill(name),
+    ...started,
     ready: async (limitMs) => {
-      await until(
-        'a ready start',
-        () => {
-          if (hasEnded) throw new Error(printed)
-          return printed.includes('Darkroom is ready at') || undefined
-        },
-        limitMs,
-      )
+      await started.ready('npm start', limitMs, () => output().includes('Darkroom is ready at'))
       const text = readFileSync(join(dataDir, 'runtime.json'), 'utf8')
       return runtimeFile.parse(JSON.parse(text)).environment
     },

@@ -25,9 +25,16 @@ type Channel = {
 let service: TestService
 let account: TestAccount
 let client: Client
+/** A client of an API that cannot reach Temporal, and gives each task a deadline of ten minutes. */
+let cutOff: Client
 beforeAll(async () => {
   service = await startTestService({ workers: 2 })
   account = await service.account()
+  const other = await service.startApi({
+    TASK_DEADLINE_SECONDS: '600',
+    TEMPORAL_ADDRESS: '127.0.0.1:9',
+  })
+  cutOff = createClient(other.url, account.secret)
   client = createClient(service.url, account.secret)
   return () => service.stop()
 }, stackStartMsMax)
@@ -120,11 +127,9 @@ describe('a Retry-After of one year', () => {
   })
 
   it('ends the task at once as rate_limit_exceeded when it passes the deadline [record-6]', async () => {
-    const { url } = await service.startApi({ TASK_DEADLINE_SECONDS: '600' })
-    const hurried = createClient(url, account.secret)
     const body = generateBody({ model: vipModel, prompt: `Hurried ${fault}` })
-    const { task_id } = await hurried.accepted(body)
-    const record = await hurried.ended(task_id, { limitMs: 30_000 })
+    const { task_id } = await cutOff.accepted(body)
+    const record = await cutOff.ended(task_id, { limitMs: 30_000 })
     expect(record).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } })
     expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'release'])
     expect(await service.simulator.calls({ model: vipModel })).toHaveLength(1)
@@ -219,8 +224,6 @@ describe('`channel resume`', () => {
 
 describe('an API that cannot reach Temporal', () => {
   it('accepts every submit without delay; a worker starts the tasks', async () => {
-    const { url } = await service.startApi({ TEMPORAL_ADDRESS: '127.0.0.1:9' })
-    const cutOff = createClient(url, account.secret)
     const body = generateBody({ model: proModel, prompt: 'Cut off' })
     const submitted: string[] = []
     const latenciesMs: number[] = []

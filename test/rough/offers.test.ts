@@ -66,6 +66,10 @@ beforeAll(async () => {
   }
 }, stackStartMsMax)
 
+it('a worker that does not know the address of images warns that webhooks need it', () => {
+  expect(service.workers[0]?.output()).toContain('PUBLIC_URL is not set')
+})
+
 type Shown = {
   readonly workflow_url?: string
   readonly timeline: readonly { readonly event: string; readonly via?: string }[]

@@ -116,14 +116,6 @@ describe('a process whose WEBHOOK_KEYS lack the key of a webhook', () => {
   })
 })
 
-describe('a worker that does not know the address of images', () => {
-  it('warns that webhooks need it', async () => {
-    const worker = await world.service.startWorker({ PUBLIC_URL: '' })
-    expect(worker.output()).toContain('PUBLIC_URL is not set')
-    await worker.stop()
-  })
-})
-
 const prompt = 'A lighthouse that no trace may show'
 const model = 'familyb-image-2-vip'
 const order = (directives = '') => ({ model, action: 'generate', prompt: `${prompt}${directives}` })

@@ -1,12 +1,12 @@
 import type { Registry } from 'prom-client'
 import { Gauge } from 'prom-client'
-import type { StateSample } from '../domain/ports/stateSample.ts'
+import type { StateSample } from '../store/sampleState.ts'
 
 /** The connections of a pool of PostgreSQL. */
 export type PoolSample = { readonly total: number; readonly idle: number; readonly waiting: number }
 
 /**
- * Creates the gauges that this process reads from its own memory: its connection pool and its start queue.
+ * Creates the gauges that this process reads from its own memory: its connection pool and its starts of workflows.
  */
 export function createProcessGauges(
   registry: Registry,
@@ -27,7 +27,7 @@ export function createProcessGauges(
   if (startQueueDepth !== undefined) {
     const gauge: Gauge = new Gauge({
       name: 'darkroom_start_queue_depth',
-      help: 'Accepted tasks whose workflow start waits or is under way.',
+      help: 'Starts of workflows that are under way.',
       registers: [registry],
       collect: (): void => gauge.set(startQueueDepth()),
     })
@@ -64,11 +64,7 @@ export function createStateGauges(
 function gaugesIn(registry: Registry): (sample: StateSample | undefined) => void {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
-  const tasks = gauge(
-    'darkroom_tasks',
-    'Tasks by status; succeeded ones while their result is kept.',
-    ['status'],
-  )
+  const tasks = gauge('darkroom_tasks', 'Unfinished tasks by status.', ['status'])
   const oldest = gauge(
     'darkroom_oldest_task_age_seconds',
     'Age of the oldest unfinished task; 0 without one.',
@@ -76,10 +72,6 @@ function gaugesIn(registry: Registry): (sample: StateSample | undefined) => void
   )
   const held = gauge('darkroom_credits_held', 'Credits held for unfinished tasks.')
   const holds = gauge('darkroom_holds_open', 'Holds neither settled nor released.')
-  const bytes = gauge(
-    'darkroom_blob_bytes',
-    'Bytes of finished images and of inputs that are kept.',
-  )
   const paused = gauge('darkroom_channel_paused', '1 while a channel is paused.', ['channel'])
   const open = gauge('darkroom_channel_open_attempts', 'Upstream calls under way.', ['channel'])
   const cooldown = gauge(
@@ -99,20 +91,19 @@ function gaugesIn(registry: Registry): (sample: StateSample | undefined) => void
   )
   const up = gauge('darkroom_state_sample_up', '1 when PostgreSQL answered for this scrape.')
   return (sample) => {
-    for (const each of [tasks, oldest, held, holds, bytes, paused, open, cooldown]) each.reset()
+    for (const each of [tasks, oldest, held, holds, paused, open, cooldown]) each.reset()
     for (const each of [failing, pending, oldestPending, firstLate]) each.reset()
     up.set(sample === undefined ? 0 : 1)
     if (sample === undefined) return
     held.set(sample.creditsHeld)
     holds.set(sample.holdsOpen)
-    bytes.set(sample.blobBytes)
     for (const status of ['queued', 'processing']) {
       tasks.set({ status }, 0)
       oldest.set({ status }, 0)
     }
     for (const { status, count, oldestSeconds } of sample.tasks) {
       tasks.set({ status }, count)
-      if (oldestSeconds > 0) oldest.set({ status }, oldestSeconds)
+      oldest.set({ status }, oldestSeconds)
     }
     const { webhooks } = sample
     failing.set(webhooks.failing)

@@ -1,7 +1,7 @@
 import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
-import type { StateSample } from '../domain/ports/stateSample.ts'
-import type { OfferResult } from '../domain/tasks/offer.ts'
-import { offerResults } from '../domain/tasks/offer.ts'
+import type { StateSample } from '../store/sampleState.ts'
+import type { DirectResult } from '../domain/tasks/directRun.ts'
+import { directResults } from '../domain/tasks/directRun.ts'
 import type { Verdict } from '../domain/webhooks/retries.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 import type { PoolSample } from './gauges.ts'
@@ -80,7 +80,7 @@ export type Recorders = {
   }) => void
   readonly finding: (kind: string, count: number) => void
   readonly startLeft: (reason: string) => void
-  readonly offer: (result: OfferResult) => void
+  readonly offer: (result: DirectResult) => void
   readonly webhookTry: (seen: {
     readonly outcome: Verdict['kind']
     readonly durationMs: number
@@ -199,11 +199,11 @@ function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLe
   })
   const offers = new Counter({
     name: 'darkroom_offers_total',
-    help: 'Synchronous tasks offered to workers, by what became of the offer.',
+    help: 'Tasks that workers carried out without Temporal, by what came of it.',
     labelNames: ['result'],
     registers,
   })
-  for (const result of offerResults) offers.inc({ result }, 0)
+  for (const result of directResults) offers.inc({ result }, 0)
   return {
     offer: (result) => offers.inc({ result }),
     finding: (finding, count) => findings.inc({ finding }, count),

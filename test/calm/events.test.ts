@@ -1,27 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../support/clients/client.ts'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import type { TaskStreamEvent } from '../support/clients/eventStream.ts'
 import { openEvents, readEvents } from '../support/clients/eventStream.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse } from '../support/clients/responses.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { timed, until } from '../support/timing.ts'
 
 /** Its usual duration is 4 seconds, so its progress rises fast. */
 const model = 'familya-3.1-flash-lite-image'
-let service: CalmService
-let client: Client
-let second: Client
-beforeAll(async () => {
-  service = await calmService()
-  const { secret } = await service.account()
-  client = createClient(service.url, secret)
-  second = createClient(service.urls[1], secret)
-}, stackStartMsMax)
+const service = await calmService()
+const { secret } = await service.account()
+const client = createClient(service.url, secret)
+const second = createClient(service.urls[1], secret)
 
 async function submit(prompt: string): Promise<string> {
   return (await client.accepted(generateBody({ model, prompt }))).task_id

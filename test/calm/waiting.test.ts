@@ -1,21 +1,14 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../support/clients/client.ts'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { timed } from '../support/timing.ts'
 
-let service: CalmService
-let client: Client
-beforeAll(async () => {
-  service = await calmService()
-  client = createClient(service.url, (await service.account()).secret)
-}, stackStartMsMax)
+const service = await calmService()
+const client = createClient(service.url, (await service.account()).secret)
 
 /** A task whose upstream call lasts until `release`. */
 async function heldTask(prompt: string) {

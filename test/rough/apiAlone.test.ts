@@ -2,27 +2,22 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import sharp from 'sharp'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { redPixelPng } from '../support/images.ts'
 import { freePort } from '../support/ports.ts'
-import type { DarkroomProcess, TestService } from '../support/service/testService.ts'
+import type { DarkroomProcess } from '../support/service/testService.ts'
 import { startDarkroomProcess, startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 // What an API does while there is no worker, so that every task stays queued.
 
-let service: TestService
-let client: Client
-beforeAll(async () => {
-  service = await startTestService({ workers: 0 })
-  client = createClient(service.url, (await service.account()).secret)
-  return () => service.stop()
-}, stackStartMsMax)
+const service = await startTestService({ workers: 0 })
+const client = createClient(service.url, (await service.account()).secret)
+afterAll(() => service.stop())
 
 const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
 

@@ -1,20 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
 import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
-import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { embeddedStack } from '../support/stack/embeddedStack.ts'
 import { databaseBeside, formsOf, heldInTables } from '../support/telemetry/databaseSearch.ts'
-import type { SecretsWorld } from '../support/telemetry/secretsWorld.ts'
 import { openSecretsWorld } from '../support/telemetry/secretsWorld.ts'
 import type { CollectedSpan } from '../support/telemetry/traceCollector.ts'
 import { treeOf } from '../support/telemetry/traceCollector.ts'
 import { until } from '../support/timing.ts'
 
-let world: SecretsWorld
-beforeAll(async () => {
-  world = await openSecretsWorld()
-  return () => world.stop()
-}, stackStartMsMax)
+const world = await openSecretsWorld()
+afterAll(() => world.stop())
 
 const { keys } = Object
 

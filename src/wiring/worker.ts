@@ -17,14 +17,14 @@ import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { openFilesOfWorker, warnOfOpenFiles } from '../telemetry/openFiles.ts'
+import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 import { createWorker } from '../temporal/worker/createWorker.ts'
 import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
-import { installMeasuredRuntime } from '../temporal/worker/runtime.ts'
+import { installRuntime } from '../temporal/worker/runtime.ts'
 import type { WorkflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { createWorkerWebhooks } from './webhooks.ts'
@@ -51,11 +51,11 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const { channels } = operatorSettings
   const names = channels.map(({ name }) => name)
   await ensureChannels(pool, names)
-  const sdkMetrics = await installMeasuredRuntime((level, event, run) =>
-    log[level](`temporal: ${event}`, run),
+  installRuntime(
+    (level, event, run) => log[level](`temporal: ${event}`, run),
+    config.temporalMetricsAddress,
   )
   const metrics = createProcessMetrics(pool, {
-    foreign: sdkMetrics,
     channels: names,
   })
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
@@ -115,7 +115,9 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   }
   const running = createTemporalWorker(parts)
   worker = running
-  warnOfOpenFiles(log, openFilesOfWorker(channels))
+  // A call has its connection, the file of a large answer, and a file or a connection of the blob store.
+  const calls = channels.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0)
+  warnOfOpenFiles(log, 3 * calls + otherOpenFiles)
   log.info('worker ready', { port: internal.port })
   return {
     ended: running.done,

@@ -28,17 +28,22 @@ const lost: string[] = []
 let stored: string
 let answers: ManyAnswers
 let killedAtMs: number
+/** The same moment on the clock by which the simulator notes its calls. */
+let killedAt: number
 beforeAll(async () => {
   service = await startTestService()
   client = createClient(service.url, (await service.account()).secret)
-  const unlock = await storedAndNotSettled()
+  stored = await submit('Stored [sim:hold]')
+  await service.simulator.waitForCalls(1, { prompt: 'Stored' })
   for (let n = 0; n < submits; n += 1) lost.push(await submit(`Lost ${n} [sim:${lostAtFirst}]`))
   answers = generateMany(client, synchronous, `Waiting [sim:${lostAtFirst}]`)
   await service.simulator.waitForCalls(submits, { prompt: 'Lost' })
   await service.simulator.waitForCalls(synchronous, { prompt: 'Waiting' })
   await service.startWorker()
+  const unlock = await storeWithoutSettling()
   await endFirst(service.workers, 'SIGKILL')
   killedAtMs = performance.now()
+  killedAt = Date.now()
   await unlock()
   return async () => {
     await assertLedgerVerifies(service.pool)
@@ -50,13 +55,10 @@ const submit = async (prompt: string): Promise<string> =>
   (await client.accepted(generateBody({ prompt }))).task_id
 
 /**
- * Makes a task with a stored answer whose worker waits for a row lock of this test before it settles. Returns the
- * function that frees the row.
+ * Lets the answer of the held call be stored, while a row lock of this test keeps the worker from settling it. Returns
+ * the function that frees the row.
  */
-async function storedAndNotSettled(): Promise<() => Promise<void>> {
-  stored = await submit('Stored [sim:hold]')
-  await service.simulator.waitForCalls(1, { prompt: 'Stored' })
-  // Not from the pool, whose connections end a transaction that is idle for long, as it is on a busy machine.
+async function storeWithoutSettling(): Promise<() => Promise<void>> {
   const connection = new PostgresClient(service.databaseUrl)
   await connection.connect()
   await connection.query('begin')
@@ -76,6 +78,16 @@ describe('kill -9 of a worker', () => {
     expect((await client.ended(stored)).status).toBe('succeeded')
     expect(await service.simulator.calls({ prompt: 'Stored' })).toHaveLength(1)
     expect(await moneyOf(service.pool, stored)).toEqual(['hold', 'settle'])
+  })
+
+  it('leads to the next call of each task within 25 s, with a run and without one', async () => {
+    for (const [prompt, count] of [
+      ['Lost', submits],
+      ['Waiting', synchronous],
+    ] as const) {
+      const calls = await service.simulator.waitForCalls(2 * count, { prompt }, 40_000)
+      expect(Math.max(...calls.map(({ at }) => at)) - killedAt).toBeLessThan(25_000)
+    }
   })
 
   it('loses no task: each succeeds with one more call and is charged once [record-5]', async () => {

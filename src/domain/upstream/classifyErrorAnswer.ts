@@ -85,10 +85,7 @@ const moderationText = /violat\w{1,5} .{0,80}polic|safety (?:system|polic)|conte
 const exhausted: ErrorVerdict = { class: 'exhausted', reason: 'quota_exhausted' }
 
 function isUsedUp(error: VendorError): boolean {
-  return (
-    error.quotaIds.some((id) => lastingQuota.test(id)) ||
-    exhaustedText.test(error.message)
-  )
+  return error.quotaIds.some((id) => lastingQuota.test(id)) || exhaustedText.test(error.message)
 }
 
 const lastingQuota = /per_?-?(?:day|week|month)|spend/i

@@ -56,7 +56,7 @@ const fairness: Try = async ({ url, account, client, workers }, { atMost }) => {
 const rateLimit: Try = async ({ client, simulator }, { check, atMost }) => {
   const tasks = scaled(200)
   await simulator.limit({ model: 'familyb-image-2-vip', grants: 10, windowMs: 5_000 })
-  const tookMs = await timed(() => runParallel(tasks, tasks, () => task(client, 1_000)))
+  const tookMs = await timed(() => runParallel(tasks, tasks, () => task(client)))
   const calls = await simulator.calls()
   const refused = calls.filter(({ status }) => status === 429).length
   const alone = (tasks / 10 - 1) * 5
@@ -188,7 +188,7 @@ const largePrompts: Try = async (service, { atMost }) => {
   const atFirst = peakMiB(worker.pid)
   const single = createClient(url, (await account()).secret)
   const smallMs = await timed(() => task(single))
-  await Promise.all(ids.map((id) => client.ended(id, { everyMs: 500, limitMs })))
+  await Promise.all(ids.map((id) => client.ended(id, { limitMs })))
   atMost(`the worker grows with ${ids.length}`, peakMiB(worker.pid) - atFirst, 400, 'MiB')
   atMost('a small task beside them, in times of its call', smallMs / 5_000, 2)
 }
@@ -208,9 +208,9 @@ const promises: readonly (readonly [Try, SimulatedOptions])[] = [
 ]
 
 /** Runs one task until it has succeeded. */
-async function task(client: Client, everyMs = 50): Promise<void> {
+async function task(client: Client): Promise<void> {
   const { task_id: taskId } = await client.accepted(generateBody())
-  const { status } = await client.ended(taskId, { everyMs, limitMs })
+  const { status } = await client.ended(taskId, { limitMs })
   if (status !== 'succeeded') throw new Error(`${taskId}: ${status}`)
 }
 

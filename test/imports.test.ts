@@ -12,7 +12,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/streams': ['src/domain', 'node'],
   'src/schema': ['src/domain', 'zod'],
-  'src/tasks': ['src/domain', 'src/streams', 'node'],
+  'src/tasks': ['src/domain', 'src/streams', 'types:src/store', 'node'],
 
   // Temporal: workflows run in a sandbox and reach the outside through activities only.
   workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],
@@ -54,7 +54,14 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     '@temporalio/worker',
     'node',
   ],
-  'src/telemetry': ['src/domain', '@opentelemetry', 'pino', 'prom-client', 'node'],
+  'src/telemetry': [
+    'src/domain',
+    'types:src/store',
+    '@opentelemetry',
+    'pino',
+    'prom-client',
+    'node',
+  ],
   'src/cli': ['src/domain', 'types:src/wiring/cliService.ts', 'commander', 'node'],
 
   // Configuration. The linter checks that only `src/config.ts` and `src/dev` read the environment.

@@ -1,5 +1,4 @@
 import { createServer } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { StartError } from './command.ts'
@@ -14,15 +13,10 @@ type WantedPort = {
 }
 
 const portMax = 65_535
-/**
- * How many times to try a port, and the pause between two tries. Together almost three seconds: long enough
- * for the processes of a start that was just killed to end and free their ports.
- */
-const triesMax = 10
-const pauseMs = 300
 
 /**
- * Looks whether every port that this start needs is free, before any part starts. Throws `StartError` when
+ * Looks whether every port that this start needs is free, before any part starts. The caller holds the lock of
+ * DATA_DIR, so nothing of an earlier start listens any more. Throws `StartError` when
  * one is in use, or when a host is not an address of this machine, and `ConfigError` when a port is 0. The
  * message names the variable to change.
  */
@@ -63,11 +57,7 @@ function wantedPorts(config: Config): readonly WantedPort[] {
 }
 
 async function requireFree({ variable, port, host, hostVariable }: WantedPort): Promise<void> {
-  let code = await listenFault(port, host)
-  for (let tries = 1; code !== undefined && tries < triesMax; tries += 1) {
-    await sleep(pauseMs)
-    code = await listenFault(port, host)
-  }
+  const code = await listenFault(port, host)
   if (code === undefined) return
   if (code === 'EADDRINUSE') {
     throw new StartError(

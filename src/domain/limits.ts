@@ -87,17 +87,18 @@ export const hardEndGraceMs = 60_000
 export const unreadableStoreMsMax = 5 * 60_000
 
 /**
- * A process that makes calls shows that it lives: it sends a beat every `beatEveryMs`. Another process begins to
- * doubt it when no beat has come for `silentMs`, and counts it as lost when no beat comes for `doubtMs` more.
- *
- * During an outage of PostgreSQL no process can send a beat. After the outage, a process that lives must send one
- * before another process counts it as lost. So `doubtMs` is a second longer than the slowest way to the next beat. On
- * this way, an attempt to connect that has just begun fails (`beatTimeoutMs`), the process pauses (`beatEveryMs`),
- * and then it connects and sends the beat (`beatTimeoutMs`).
+ * A process that makes calls shows that it lives: it sends a beat every second. It opens a call only while its last beat
+ * is younger than `beatFreshMs`. Others count its calls as lost when it has been silent for `silentMs`. The time between
+ * the two is what a call has from the gate to its first byte.
  */
 export const beatEveryMs = 1_000
-export const silentMs = 10_000
-export const doubtMs = 6_000
+export const beatFreshMs = 8_000
+export const silentMs = 15_000
+/**
+ * Only a process that was itself steady may say that another one is lost: for the last `silentMs` no two of its beats were
+ * further apart than this. After an outage of PostgreSQL nobody was steady, so everybody gets the time to beat again.
+ */
+export const beatGapMsMax = 3_000
 /** Limit for connecting, and for one statement, on the connection that beats. */
 export const beatTimeoutMs = 2_000
 

@@ -10,13 +10,11 @@ import { z } from 'zod'
 import type { HeaderUse } from './answers/answerHeaders.ts'
 import { answerHeaders } from './answers/answerHeaders.ts'
 import { defined } from '../domain/defined.ts'
-import type { ErrorName } from './errorExamples.ts'
-import { exampleOf } from './errorExamples.ts'
-import { errorBody, errorReply } from './errors.ts'
+import type { ErrorName } from './errorNames.ts'
+import { namedError } from './errorNames.ts'
 import type { Answer, Content, Route } from './route.ts'
 import { tags } from './route.ts'
 import { errorEnvelope, shortErrorEnvelope } from '../schema/answers/errorEnvelope.ts'
-import { deliveryHeaders, taskEvent, testEvent } from '../schema/answers/webhook.ts'
 
 /** The version of the API contract. */
 const version = '1.0.0'
@@ -53,10 +51,6 @@ export function createApiDocument(
       tags: Object.entries(tags).map(([name, about]) => ({ name, description: about })),
       security: [{ apiKey: [] }],
       paths,
-      webhooks: {
-        taskEnded: eventObject('taskEnded', 'A task has ended', taskEvent),
-        webhookTest: eventObject('webhookTest', 'A test was asked for', testEvent),
-      },
       components: {
         securitySchemes: {
           apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `sk-…`.' },
@@ -82,7 +76,7 @@ function operationObject(route: Route): ZodOpenApiOperationObject {
     ...route.errors,
     'internal_error',
   ]
-  const byStatus = Map.groupBy(new Set(errors), statusOf)
+  const byStatus = Map.groupBy(new Set(errors), (name) => namedError(name).status)
   return {
     operationId: id,
     tags: [tag],
@@ -100,7 +94,10 @@ function operationObject(route: Route): ZodOpenApiOperationObject {
       : { requestBody: { required: true, content: contentObject(body) } }),
     responses: Object.fromEntries([
       ...Object.entries(route.answers).map(([status, answer]) => [status, responseObject(answer)]),
-      ...earlyErrors.map((name) => [statusOf(name), { $ref: `#/components/responses/${name}` }]),
+      ...earlyErrors.map((name) => [
+        namedError(name).status,
+        { $ref: `#/components/responses/${name}` },
+      ]),
       ...[...byStatus].map(([status, names]) => [status, errorResponse(names, route)]),
     ]),
   }
@@ -136,20 +133,16 @@ const statusHeaders: Readonly<Record<number, readonly HeaderUse[]>> = {
 }
 
 /**
- * Describes the errors of one status, with an example of each. `x-error-codes` lists the codes for programs. The
+ * Describes the errors of one status. `x-error-codes` lists the codes for programs. The
  * schema allows any code, so that a new code breaks no client.
  */
 function errorResponse(
   names: readonly ErrorName[],
   { envelope, errorHeaders = [] }: Pick<Route, 'envelope' | 'errorHeaders'>,
 ): ZodOpenApiResponseObject {
-  const replies = names.map((name) => errorReply(exampleOf(name), 'GET /v1/nowhere'))
-  const status = replies[0]?.status ?? 0
-  const codes = [...new Set(replies.map(({ code }) => code))]
-  const examples = replies.map((reply, i) => [
-    names[i],
-    { value: errorBody(reply, envelope, 'req_0a1b2c3d4e5f6g7h8i9j0k1l') },
-  ])
+  const errors = names.map(namedError)
+  const status = errors[0]?.status ?? 0
+  const codes = [...new Set(errors.map(({ code }) => code))]
   return {
     'x-error-codes': codes,
     description: `${STATUS_CODES[status]}. Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
@@ -157,14 +150,9 @@ function errorResponse(
     content: {
       'application/json': {
         schema: { $ref: `#/components/schemas/${envelope === 'short' ? 'LookupError' : 'Error'}` },
-        examples: Object.fromEntries(examples),
       },
     },
   }
-}
-
-function statusOf(name: ErrorName): number {
-  return errorReply(exampleOf(name)).status
 }
 
 /** The headers of every answer. */
@@ -201,31 +189,6 @@ function headerComponents(routes: readonly Route[]) {
     ]
   })
   return Object.fromEntries(components)
-}
-
-/** Describes what the receiver of a webhook gets, and how it answers. */
-function eventObject(
-  id: string,
-  summary: string,
-  schema: z.ZodType,
-): { readonly post: ZodOpenApiOperationObject } {
-  return {
-    post: {
-      operationId: id,
-      tags: ['Webhooks'],
-      summary,
-      description:
-        'Signed as Standard Webhooks says. Any 2xx counts as received. Everything else, and no answer within 15 seconds, is repeated for 75 hours. 410 disables the webhook.',
-      'x-darkroom-extension': true,
-      security: [],
-      requestParams: { header: deliveryHeaders },
-      requestBody: { required: true, content: { 'application/json': { schema } } },
-      responses: {
-        '2XX': { description: 'Received. The body is not read.' },
-        '410': { description: 'Disables the webhook.' },
-      },
-    },
-  }
 }
 
 /**

@@ -4,8 +4,8 @@ import { assertNever } from '../domain/assertNever.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import { webhooksMax } from '../domain/webhooks/webhook.ts'
 
-// The one place that knows the status, the type, the code, the text and the headers of every error. The OpenAPI
-// document shows the answers that `errorReply` makes of the failures in `errorExamples.ts`.
+// The one place that makes the answer to every failure: status, type, code, text and headers. `errorNames.ts` lists the
+// errors for the OpenAPI document.
 
 /** Answers a request with a failure, in the envelope of its route. */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {
@@ -50,7 +50,7 @@ export function errorBody(
  * The errors that say the same to every client: status and text, and the code where it is not the name. A 409 says
  * that another request cannot help (`reply`).
  */
-const fixedErrors = {
+export const fixedErrors = {
   not_http: [400, 'The request is not valid HTTP.', 'invalid_request'],
   task_not_found: [404, 'There is no such task.'],
   webhook_not_found: [404, 'There is no such webhook.'],

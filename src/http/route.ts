@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { HeaderUse } from './answers/answerHeaders.ts'
 import type { AccountHandler, ApiParts, ApiState, Handler } from './context.ts'
-import type { ErrorName } from './errorExamples.ts'
+import type { ErrorName } from './errorNames.ts'
 
 /**
  * One route, and all that is said about it: `routes.ts` serves it, `apiDocument.ts` describes it, and every answer

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { idempotencyKeyBytesMax } from '../domain/limits.ts'
 
-/** The request header of every route that makes a task, for the description. `acceptRequest.ts` reads its bytes. */
+/** The request header of every route that makes a task, for the description. `acceptTask.ts` reads its bytes. */
 export const idempotencyKey = {
   'Idempotency-Key': z.string().min(1).max(idempotencyKeyBytesMax).optional().meta({
     description:

@@ -1,4 +1,4 @@
-import { silentMs } from '../domain/limits.ts'
+import { beatFreshMs } from '../domain/limits.ts'
 import type {
   AbandonedAttempt,
   AttemptStore,
@@ -17,10 +17,9 @@ export type AskGateDeps = {
 /**
  * Limit for the time between the question to the gate and the start of the call. In this time the process can stand
  * still (SIGSTOP, a suspended machine), PostgreSQL can be slow, and the task may end. The limit is shorter than the
- * silence after which other processes doubt this one. So a call within the limit starts before another worker may act
- * on the task.
+ * silence after which the calls of this process count as lost.
  */
-const answerMsMax = silentMs - 2_000
+const answerMsMax = beatFreshMs
 
 /**
  * Asks the gate whether the task may call upstream now. Throws when the gate does not answer, or answers too late for
@@ -51,8 +50,7 @@ export async function askGate(
 const abandonMsMax = 5_000
 
 /**
- * Closes an attempt whose call was not made. If that fails, the attempt stays open and no work holds it. A later beat
- * of this process then finds it and closes it (`presence.ts`).
+ * Closes an attempt whose call was not made. If that fails, the attempt counts as lost when its lease ends.
  */
 async function abandon(
   { attempts }: AskGateDeps,

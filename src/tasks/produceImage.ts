@@ -17,7 +17,7 @@ import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import type { AskGateDeps } from './askGate.ts'
 import { askGate } from './askGate.ts'
-import type { Presence } from './presence.ts'
+import type { Beats } from './beats.ts'
 import type { RequestRoom, RequestRooms } from './requestRoom.ts'
 import { createRequestRooms } from './requestRoom.ts'
 import { createSettleStored, settleAnswer } from './settleOrFail.ts'
@@ -32,7 +32,7 @@ export type ProduceImageDeps = AskGateDeps & {
   readonly onOutcome?: (seen: SeenOutcome) => void
   /** The memory for large requests. Default: `createRequestRooms()`. */
   readonly rooms?: RequestRooms
-  readonly presence: Pick<Presence, 'isPresent' | 'during'>
+  readonly beats: Pick<Beats, 'mayCall'>
   readonly randomBytes?: RandomBytes
 }
 
@@ -110,7 +110,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'stopping' }
       // Other processes may count this one as lost, and would then not wait for a call that begins now.
-      if (!deps.presence.isPresent()) {
+      if (!deps.beats.mayCall()) {
         return { kind: 'wait', delayMs: callCheckMs, reason: 'not_present' }
       }
       const step = await askAndCall(deps, { ...input, question }, room, checked)
@@ -154,7 +154,7 @@ type Step =
   | { readonly kind: 'ran'; readonly result: ProduceResult | Closed }
 
 /** Asks the gate, and makes the call if the gate opens an attempt. */
-function askAndCall(
+async function askAndCall(
   deps: ProduceImageDeps,
   input: ProduceInput,
   room: RequestRoom,
@@ -162,16 +162,13 @@ function askAndCall(
 ): Promise<Step> {
   const { taskId, signal, via, question } = input
   const answerId = newUploadId(deps.randomBytes ?? cryptoRandomBytes, 'answer')
-  return deps.presence.during(answerId, async (calling) => {
-    const requestBytesMax = room.bytesMax()
-    const asked = { taskId, answerId, requestBytesMax, ...defined({ checked, via, question }) }
-    const begun = await askGate(deps, asked, signal)
-    if (begun.kind !== 'opened') return begun
-    calling()
-    const result = await runAttempt(deps, input, begun.attempt, room.end)
-    room.end()
-    return { kind: 'ran', result }
-  })
+  const requestBytesMax = room.bytesMax()
+  const asked = { taskId, answerId, requestBytesMax, ...defined({ checked, via, question }) }
+  const begun = await askGate(deps, asked, signal)
+  if (begun.kind !== 'opened') return begun
+  const result = await runAttempt(deps, input, begun.attempt, room.end)
+  room.end()
+  return { kind: 'ran', result }
 }
 
 /** The attempt ended without an image. The gate decides the next step. */

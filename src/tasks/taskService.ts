@@ -41,19 +41,9 @@ export type TaskService = {
   readonly cancel: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
   /**
    * Waits for the end of a task, or until the signal aborts, and returns the task as it is then. Returns
-   * `missing` when the task has no row. Any number of callers may wait for one task.
+   * `missing` when the task has no row. Any number of callers may wait for one task. See `awaitEnd.ts`.
    */
-  readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView | 'missing'>
-  /**
-   * Does the same for a synchronous call. When the wait is over, the offer of the task no longer counts as open
-   * (`sendOffers.ts`). `isNew`: this process has just accepted the task, so the wait need not read the task before
-   * the first notification.
-   */
-  readonly awaitEndOfCall: (
-    taskId: string,
-    signal: AbortSignal,
-    options: { readonly isNew: boolean },
-  ) => Promise<TaskView | 'missing'>
+  readonly awaitEnd: ReturnType<typeof createAwaitEnd>
   /** Yields the task now and at its changes, until it has ended or the signal aborts. See `followTask.ts`. */
   readonly follow: (
     taskId: string,
@@ -76,13 +66,10 @@ type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> &
     readonly ends: TaskEnds
     readonly peppers: readonly Pepper[]
     readonly runStage: TaskService['runStage']
-    /** Called when a synchronous call no longer waits for the end of its task. */
-    readonly onWaited: (taskId: string) => void
   }
 
 export function createTaskService(deps: TaskServiceDeps): TaskService {
   const { store } = deps
-  const awaitEnd = createAwaitEnd(deps)
   return {
     authenticate: createAuthenticate(deps),
     openUpload: async () => {
@@ -98,9 +85,7 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     },
     runStage: deps.runStage,
     cancel: createCancelTask(deps),
-    awaitEnd,
-    awaitEndOfCall: (taskId, signal, options) =>
-      awaitEnd(taskId, signal, options).finally(() => deps.onWaited(taskId)),
+    awaitEnd: createAwaitEnd(deps),
     follow: createFollowTask(deps),
     cancelLeft: deps.cancelLeft,
     nativeRejection: store.readNativeRejection,

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import { Gauge } from 'prom-client'
-import type { StateSample } from '../domain/ports/stateSample.ts'
+import type { StateSample } from '../store/sampleState.ts'
 
 export type GaugeSources = {
   /** Returns the connections of the pool of PostgreSQL: all, idle ones, and callers that wait for one. */
@@ -27,7 +27,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): () => P
   const poolHelp = 'PostgreSQL pool: connections that are total and idle, and callers that wait.'
   const pool = gauge('darkroom_pool_connections', poolHelp, 'state')
   const { startQueueDepth } = sources
-  const depthHelp = 'Accepted tasks whose workflow start waits or is under way.'
+  const depthHelp = 'Starts of workflows that are under way.'
   const depth = startQueueDepth && gauge('darkroom_start_queue_depth', depthHelp)
   const up = gauge('darkroom_state_sample_up', '1 when PostgreSQL answered for this scrape.')
   const show = createStateGauges(gauge)

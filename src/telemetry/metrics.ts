@@ -1,6 +1,6 @@
 import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
-import type { OfferResult } from '../domain/tasks/offer.ts'
-import { offerResults } from '../domain/tasks/offer.ts'
+import type { DirectResult } from '../domain/tasks/directRun.ts'
+import { directResults } from '../domain/tasks/directRun.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 import type { Verdict } from '../domain/webhooks/retries.ts'
 import type { GaugeSources } from './gauges.ts'
@@ -86,7 +86,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
   )
   const offers = counter(
     'darkroom_offers_total',
-    'Synchronous tasks offered to workers, by what became of the offer.',
+    'Tasks that workers carried out without Temporal, by what came of it.',
     ['result'],
   )
   const tries = counter(
@@ -104,7 +104,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     callDurations.zero({ channel })
     for (const labels of expectedOutcomes()) calls.inc({ channel, ...labels }, 0)
   }
-  for (const result of offerResults) offers.inc({ result }, 0)
+  for (const result of directResults) offers.inc({ result }, 0)
   for (const outcome of tryOutcomes) tries.inc({ outcome }, 0)
 
   return {
@@ -130,7 +130,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     },
     finding: (finding: string, count: number) => findings.inc({ finding }, count),
     startLeft: (reason: string) => startsLeft.inc({ reason }),
-    offer: (result: OfferResult) => offers.inc({ result }),
+    offer: (result: DirectResult) => offers.inc({ result }),
     webhookTry: (seen: { readonly outcome: Verdict['kind']; readonly durationMs: number }) => {
       tries.inc({ outcome: seen.outcome })
       tryDurations.observe(seen.durationMs / 1000)

@@ -1,10 +1,9 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
-import { imageTaskWorkflow } from '../../workflows/contract.ts'
 import type { Temporal } from './connect.ts'
 import { assertNever } from '../domain/assertNever.ts'
-import { taskIdOf, workflowIdOf } from '../domain/ids.ts'
-import type { RunReport, TerminatedRun } from '../domain/ports/taskRuns.ts'
+import { workflowIdOf } from '../domain/ids.ts'
+import type { RunReport } from '../domain/ports/taskRuns.ts'
 import { grpcReason } from './grpcReason.ts'
 
 const runTimeoutMs = 2_000
@@ -56,41 +55,6 @@ function runReport(name: Awaited<ReturnType<Run['describe']>>['status']['name'])
     default:
       return assertNever(name)
   }
-}
-
-/**
- * How far back the list of terminated runs goes. Longer than any usual pause between two questions of the
- * reconciler, with room for a difference between Temporal's clock and ours.
- */
-const windowMs = 10 * 60_000
-const runsMax = 500
-
-/**
- * Lists runs that were terminated or timed out in the last ten minutes. Such a run executes no more workflow
- * code, so PostgreSQL does not know that it ended. The list comes from Temporal's visibility store, which may
- * be some seconds behind. So the reconciler checks each run before it acts. Returns an empty list when
- * Temporal does not answer.
- */
-export async function listTerminatedRuns(temporal: Temporal): Promise<readonly TerminatedRun[]> {
-  const since = new Date(Date.now() - windowMs).toISOString()
-  const query =
-    `WorkflowType = '${imageTaskWorkflow}' AND ExecutionStatus IN ('Terminated', 'TimedOut')` +
-    ` AND CloseTime > '${since}'`
-  try {
-    return await temporal.withDeadline(runTimeoutMs, () => listRuns(temporal, query))
-  } catch (error) {
-    grpcReason(error)
-    return []
-  }
-}
-
-async function listRuns(temporal: Temporal, query: string): Promise<readonly TerminatedRun[]> {
-  const runs: TerminatedRun[] = []
-  for await (const { workflowId, runId } of temporal.client.workflow.list({ query })) {
-    runs.push({ taskId: taskIdOf(workflowId), runId })
-    if (runs.length >= runsMax) break
-  }
-  return runs
 }
 
 /**

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { defined } from '../domain/defined.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
-import { isArray, objectOf } from '../domain/json.ts'
+import { countOf, objectOf } from '../domain/json.ts'
 import type { Capabilities } from '../domain/models/capabilities.ts'
 import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { BodyPiece } from './requestBody.ts'
@@ -18,7 +19,7 @@ export function familyARequest(
     body.kind === 'prompt'
       ? promptDocument(request, body.prompt, capabilities)
       : contentDocument(request, body.content, capabilities)
-  return joinText(piecesOf(document, request))
+  return piecesOf(document, request)
 }
 
 function promptDocument(
@@ -65,48 +66,21 @@ function configured(
 }
 
 /**
- * Writes a document as JSON in pieces. In the document, `inlineData.input` is the index of an input image.
- * The JSON has `inlineData.data` instead: the image in base64.
+ * Writes a document as JSON in pieces. In the document, `inlineData.input` is the index of an input image. The JSON has
+ * `inlineData.data` instead: the image in base64. It is cut at random marks, which stand where the images belong and
+ * which no text can contain.
  */
-function piecesOf(value: Json, request: ImageRequest): readonly BodyPiece[] {
-  if (value === null || typeof value !== 'object') return [text(JSON.stringify(value))]
-  if (isArray(value)) {
-    const items = value.flatMap((item, at) => [separator(at), ...piecesOf(item, request)])
-    return [text('['), ...items, text(']')]
-  }
-  const members = Object.entries(value).flatMap(([key, member], at) => [
-    separator(at),
-    ...(key === 'inlineData' ? inlineData(member, request) : memberPieces(key, member, request)),
-  ])
-  return [text('{'), ...members, text('}')]
-}
-
-function memberPieces(key: string, member: Json, request: ImageRequest): readonly BodyPiece[] {
-  return [text(`${JSON.stringify(key)}:`), ...piecesOf(member, request)]
-}
-
-function inlineData(member: Json, request: ImageRequest): readonly BodyPiece[] {
-  const { mimeType, input: index } = objectOf(member) ?? {}
-  const input = typeof index === 'number' ? request.inputs[index] : undefined
-  if (input === undefined) throw new Error('Bug: a document names an image it does not have')
-  const head = `"inlineData":{"mimeType":${JSON.stringify(mimeType ?? input.mimeType)},"data":"`
-  return [text(head), { kind: 'base64', input }, text('"}')]
-}
-
-function joinText(pieces: readonly BodyPiece[]): readonly BodyPiece[] {
-  const joined: BodyPiece[] = []
-  let texts: string[] = []
-  for (const piece of pieces) {
-    if (piece.kind === 'text') texts.push(piece.text)
-    else joined.push(text(texts.splice(0).join('')), piece)
-  }
-  return [...joined, text(texts.join(''))]
-}
-
-function separator(at: number): BodyPiece {
-  return text(at === 0 ? '' : ',')
-}
-
-function text(value: string): BodyPiece {
-  return { kind: 'text', text: value }
+function piecesOf(document: JsonObject, { inputs }: ImageRequest): readonly BodyPiece[] {
+  const mark = randomUUID()
+  const json = JSON.stringify(document, (key, value: Json) => {
+    if (key !== 'inlineData') return value
+    const { mimeType, input } = objectOf(value) ?? {}
+    return { mimeType, data: `${mark}${String(countOf(input))}.` }
+  })
+  return json.split(new RegExp(`${mark}(\\w+)\\.`)).map((text, at): BodyPiece => {
+    if (at % 2 === 0) return { kind: 'text', text }
+    const input = inputs[Number(text)]
+    if (input === undefined) throw new Error('Bug: a document names an image it does not have')
+    return { kind: 'base64', input }
+  })
 }

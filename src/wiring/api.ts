@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
-import type { OnAccepted } from '../domain/ports/taskStore.ts'
+import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { waitersMaxDefault } from '../http/answers/waitPlaces.ts'
 import { observeRequests } from '../http/observeRequests.ts'
@@ -18,14 +18,12 @@ import { openInstallation } from './installation.ts'
 import { createProcessMetrics } from './processTelemetry.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { openStartQueue } from './openStartQueue.ts'
 import { cancelTask } from '../store/tasks/cancelTask.ts'
-import { acceptingProcesses, offerChannel, offerText } from '../store/tasks/offers.ts'
+import { markStarted } from '../store/reconcile/claims.ts'
+import { announceSyncTask } from '../store/tasks/syncTasks.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelTask.ts'
-import type { OfferSender } from '../tasks/sendOffers.ts'
-import { createOfferSender } from '../tasks/sendOffers.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
@@ -35,7 +33,9 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { createReadRunStage } from '../temporal/readRunStage.ts'
-import type { StartQueue } from '../temporal/startQueue.ts'
+import type { StartRuns } from '../temporal/startRuns.ts'
+import { createStartRuns } from '../temporal/startRuns.ts'
+import { createStartTask } from '../temporal/startTask.ts'
 import { createCancelWorkflows } from '../temporal/runs.ts'
 import { createApiWebhooks } from './webhooks.ts'
 
@@ -47,7 +47,7 @@ const drainExtraMs = 5_000
 /** How long a stopping process waits for cancellations that PostgreSQL has not answered. */
 const cancelAtStopMs = 5_000
 
-/** Starts one API process: it serves HTTP, offers synchronous tasks, and starts the workflows of all other tasks. */
+/** Starts one API process: it serves HTTP, tells workers of synchronous tasks, and starts the workflows of all others. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
   const signingKeys = required(config.signingKeys, 'SIGNING_KEYS')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
@@ -61,9 +61,9 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const { pool } = installation
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
-  const metrics = createProcessMetrics(pool, { startQueueDepth: () => starts.depth() })
-  const starts = openStartQueue(config, { installation, temporal, log, metrics })
-  const service = taskServiceOf(config, { installation, temporal, starts, log, metrics })
+  const metrics = createProcessMetrics(pool, { startQueueDepth: () => starts.underWay() })
+  const starts = startRunsOf(config, { installation, temporal, log, metrics })
+  const service = taskServiceOf(config, { installation, temporal, starts, log })
   const webhooks = await createApiWebhooks(config, installation)
   const stopping = new AbortController()
   const look = createReadiness({ pool, blobs: installation.blobs, temporal })
@@ -98,7 +98,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       stopping.abort()
       await sleep(noticeMs)
       await server.close()
-      await starts.stop()
+      await starts.idle()
       await internal.close()
       await service.close()
       await temporal.close()
@@ -146,9 +146,9 @@ type Shared = {
 
 function taskServiceOf(
   config: Config,
-  parts: Shared & { readonly starts: StartQueue; readonly metrics: Metrics },
+  parts: Shared & { readonly starts: StartRuns },
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
-  const { installation, temporal, starts, log, metrics } = parts
+  const { installation, temporal, starts, log } = parts
   const { pool, operatorSettings, sessionUrl, notify, announceEnd } = installation
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const ends = { pool, announceEnd, retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
@@ -159,16 +159,6 @@ function taskServiceOf(
     databaseUrl: sessionUrl,
     pool,
     onConnectionError: (error) => log.warn('listening connection lost', { error }),
-  })
-  const offers = createOfferSender({
-    acceptingProcesses: () => acceptingProcesses(pool),
-    send: (processId, start) => notify(offerChannel(processId), offerText(start)),
-    startRun: (start) => {
-      metrics.offer('no_worker')
-      starts.enqueue(start)
-    },
-    random: Math.random,
-    nowMs: () => performance.now(),
   })
   const tasks = createTaskService({
     store: createTaskStore(pool),
@@ -183,8 +173,9 @@ function taskServiceOf(
     taskDeadlineMs,
     longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operatorSettings.channels, family)),
     randomBytes,
-    onAccepted: offerOrStart(offers, starts),
-    onWaited: offers.close,
+    // No answer waits for this. What gets lost here is started by the reconciler.
+    onAccepted: (start) =>
+      start.sync ? announceSyncTask({ send: notify }, start) : starts.start(start),
   })
   return {
     tasks,
@@ -195,14 +186,28 @@ function taskServiceOf(
   }
 }
 
-/**
- * Returns how an accepted task gets to a worker: a synchronous one is offered, every other one gets its workflow.
- */
-function offerOrStart(
-  { offer }: Pick<OfferSender, 'offer'>,
-  { enqueue }: Pick<StartQueue, 'enqueue'>,
-): OnAccepted {
-  return (start) => (start.sync ? offer(start) : enqueue(start))
+/** Limit for the start of one workflow. If the start takes longer, the reconciler starts the workflow. */
+const startTimeoutMs = 3_000
+
+function startRunsOf(config: Config, parts: Shared & { readonly metrics: Metrics }): StartRuns {
+  const { installation, temporal, log, metrics } = parts
+  const { pool, operatorSettings } = installation
+  return createStartRuns({
+    startTask: createStartTask({
+      temporal,
+      startTimeoutMs,
+      produceTimeoutMs: produceTimeoutMs(
+        config.taskDeadlineSeconds * 1000,
+        operatorSettings.channels,
+      ),
+    }),
+    markStarted: (taskId) => markStarted(pool, taskId),
+    onLeft: (taskId, reason) => {
+      metrics.startLeft(reason)
+      log.info('start left to the reconciler', { taskId, reason })
+    },
+    onMarkFailed: (taskId, error) => log.warn('start not marked', { taskId, error }),
+  })
 }
 
 function apiDepsOf(

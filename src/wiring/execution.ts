@@ -4,17 +4,22 @@ import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import { newProcessId } from '../domain/ids.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
-import type { OnAccepted } from '../domain/ports/taskStore.ts'
 import { channelsOf, slotsOf } from '../domain/upstream/channel.ts'
 import type { Installation } from './installation.ts'
 import { createAttemptStore } from './stores.ts'
-import { createWorkerPresence } from './workerPresence.ts'
-import { makeStartDue } from '../store/tasks/offers.ts'
-import type { Presence } from '../tasks/presence.ts'
+import type { BeatStore } from '../store/attempts/beats.ts'
+import { createBeatStore } from '../store/attempts/beats.ts'
+import type { Listener } from '../store/connection/listener.ts'
+import { createListener } from '../store/connection/listener.ts'
+import type { ReconcileStore } from '../store/reconcile/reconcileStore.ts'
+import { createReconcileStore } from '../store/reconcile/reconcileStore.ts'
+import { readSyncTask, syncTaskChannel } from '../store/tasks/syncTasks.ts'
+import type { Beats } from '../tasks/beats.ts'
+import { createBeats } from '../tasks/beats.ts'
+import type { DirectRuns } from '../tasks/directRuns.ts'
+import { createDirectRuns } from '../tasks/directRuns.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
-import type { OfferTaker } from '../tasks/takeOffers.ts'
-import { createOfferTaker } from '../tasks/takeOffers.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createUpstreamCaller } from '../upstream/callUpstream.ts'
@@ -24,8 +29,12 @@ import { createUpstreamConnections } from '../upstream/upstreamConnections.ts'
 export type Execution = {
   readonly attempts: AttemptStore
   readonly produceImage: ReturnType<typeof createProduceImage>
-  readonly presence: Presence
-  readonly offers: OfferTaker
+  readonly beatStore: BeatStore
+  readonly beats: Beats
+  readonly reconcileStore: ReconcileStore
+  readonly direct: DirectRuns
+  /** Begins to hear of synchronous tasks, and to take them. */
+  readonly listen: () => Listener
   readonly close: () => Promise<void>
 }
 
@@ -36,8 +45,6 @@ export function createExecution(
     readonly installation: Installation
     readonly log: Logger
     readonly metrics: Metrics
-    /** Starts the workflow of a task that was offered to this process. */
-    readonly startRun: OnAccepted
     readonly stopping: AbortSignal
   },
 ): Execution {
@@ -62,36 +69,42 @@ export function createExecution(
     tempDir: join(tempDir, 'answers'),
     dispatcher: agent,
   })
-  const presence = createWorkerPresence({
-    processId,
-    databaseUrl: sessionUrl,
-    pool,
-    attempts,
-    blobs,
-    log: parts.log,
-    onOffer: (offer) => offers.take(offer),
+  const beatStore = createBeatStore({ processId, sessionUrl, pool })
+  const beats = createBeats({
+    store: beatStore,
+    onError: (error) => parts.log.warn('beat not recorded', { error }),
   })
   const onOutcome = (seen: SeenOutcome) => reportOutcome(seen, parts.log, parts.metrics)
-  const produceImage = createProduceImage({ attempts, blobs, presence, callUpstream, onOutcome })
-  const offers = createOfferTaker({
+  const produceImage = createProduceImage({ attempts, blobs, beats, callUpstream, onOutcome })
+  const reconcileStore = createReconcileStore(pool)
+  const direct = createDirectRuns({
     produceImage,
-    endOfFirstCall: attempts.endOfFirstCall,
     failTask: attempts.failTask,
-    continueAsRun: async (taskId) => {
-      const start = await makeStartDue(pool, taskId)
-      if (start !== undefined) parts.startRun(start)
-    },
+    makeDue: reconcileStore.makeDue,
     slots: slotsOf(operatorSettings.channels),
     stopping: parts.stopping,
     onResult: parts.metrics.offer,
-    onUnexpected: (taskId, error) =>
-      parts.log.error('offer failed unexpectedly', { taskId, error }),
+    onUnexpected: (taskId, error) => parts.log.error('task failed unexpectedly', { taskId, error }),
   })
   return {
     attempts,
     produceImage,
-    presence,
-    offers,
+    beatStore,
+    beats,
+    reconcileStore,
+    direct,
+    listen: () =>
+      createListener({
+        databaseUrl: sessionUrl,
+        channel: syncTaskChannel,
+        onMessage: (text) => {
+          const task = readSyncTask(text)
+          if (task !== undefined) direct.take(task)
+        },
+        // A task whose message was lost is started by the reconciler.
+        onConnected: () => {},
+        onError: (error) => parts.log.warn('listening connection lost', { error }),
+      }),
     close: () => agent.close(),
   }
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
-import { createSampleState } from '../store/sampleState.ts'
+import { sampleState } from '../store/sampleState.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics, MetricsSources } from '../telemetry/metrics.ts'
@@ -14,7 +14,7 @@ export function createProcessMetrics(
 ): Metrics {
   return createMetrics({
     pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    state: createSampleState(pool),
+    state: () => sampleState(pool),
     ...own,
   })
 }

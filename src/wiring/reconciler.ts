@@ -1,14 +1,11 @@
 import type { Pool } from 'pg'
 import { defined } from '../domain/defined.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
-import { createReconcilerLock } from '../store/connection/reconcilerLock.ts'
-import { createDeliveryStore, createReconcileStore } from './stores.ts'
-import type { ProduceResult } from '../tasks/produceImage.ts'
+import type { StartTask } from '../domain/ports/taskRuns.ts'
+import type { Execution } from './execution.ts'
+import { createDeliveryStore } from './stores.ts'
 import { createCheckStep } from '../tasks/reconcile/checkStep.ts'
-import { createTerminatedRunsStep } from '../tasks/reconcile/terminatedRunsStep.ts'
-import { createCountStep } from '../tasks/reconcile/countStep.ts'
-import { createEndStep } from '../tasks/reconcile/endStep.ts'
+import { createLoseStep } from '../tasks/reconcile/loseStep.ts'
 import type { Reconciler } from '../tasks/reconcile/reconciler.ts'
 import { createReconciler } from '../tasks/reconcile/reconciler.ts'
 import { createStartStep } from '../tasks/reconcile/startStep.ts'
@@ -21,59 +18,36 @@ import { createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
 import { createSettleStored } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
-import { listTerminatedRuns, reportRun } from '../temporal/runs.ts'
-import { createStartTask } from '../temporal/startTask.ts'
+import { reportRun } from '../temporal/runs.ts'
 
-const startTimeoutMs = 5_000
-
-/**
- * Creates the reconciler of one worker process. Of all workers, only the one that has the lock runs the
- * steps.
- */
+/** Creates the reconciler of one worker process. */
 export function createWorkerReconciler(deps: {
-  readonly databaseUrl: string
   readonly pool: Pool
   readonly blobs: BlobStore
-  readonly attempts: AttemptStore
-  readonly produceImage: (input: { readonly taskId: string }) => Promise<ProduceResult>
+  readonly execution: Execution
+  readonly startTask: StartTask
   readonly temporal: Temporal
-  readonly produceTimeoutMs: number
   readonly log: Logger
   readonly onFinding: (found: string, count: number) => void
 }): Reconciler {
-  const { pool, blobs, attempts, temporal, produceTimeoutMs, log } = deps
-  const store = createReconcileStore(pool)
-  const startTask = createStartTask({ temporal, startTimeoutMs, produceTimeoutMs })
-  const { cancelTask, failTask } = attempts
-  const lock = createReconcilerLock({
-    databaseUrl: deps.databaseUrl,
-    applicationName: 'darkroom-reconciler',
-  })
+  const { pool, blobs, startTask, temporal, log } = deps
+  const { attempts, produceImage, direct, beatStore, reconcileStore: store } = deps.execution
   return createReconciler({
-    hold: lock.hold,
-    release: lock.release,
     steps: [
-      createStartStep({ store, startTask }),
+      createLoseStep(beatStore),
+      createStartStep({ store, startTask, direct }),
       createCheckStep({
         store,
         startTask,
         reportRun: (taskId) => reportRun(temporal, taskId),
-        cancelTask,
-        failTask,
         settleStored: createSettleStored({ attempts, blobs }),
+        produceImage,
+        attempts,
         onError: (taskId, error) => log.error('task not checked', { taskId, error }),
-      }),
-      createTerminatedRunsStep({ store, terminatedRuns: () => listTerminatedRuns(temporal) }),
-      createEndStep({
-        store,
-        produceImage: deps.produceImage,
-        failTask,
-        onError: (taskId, error) => log.error('end not recorded', { taskId, error }),
       }),
       createExcessInputsStep({ store }),
       createSweepStep({ store, blobs }),
       createPurgeStep({ store }),
-      createCountStep({ store }),
       createWebhookStep({ store: createDeliveryStore(pool) }),
     ],
     onFinding: ({ step, found, count, taskId }) => {

@@ -3,7 +3,6 @@ import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
-import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
 import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
 import type { WebhookAdmin } from '../domain/ports/webhookAdmin.ts'
@@ -23,27 +22,15 @@ import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { createBeginFirstCall } from '../store/attempts/beginFirstCall.ts'
 import { createQueuedLooks } from '../store/attempts/queuedLooks.ts'
 import { answerIdsOf, createSettleTask } from '../store/attempts/settleTask.ts'
-import { moveOpenSince } from '../store/channels/openSince.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
-import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
-import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
-import { overdueTasks, pastEndTasks, unstartedTasks } from '../store/reconcile/tasksToCheck.ts'
-import {
-  discardUpload,
-  dropExcessInputs,
-  forgetRequests,
-  forgetUploads,
-  openUpload,
-  takeUploads,
-} from '../store/reconcile/uploads.ts'
+import { discardUpload, openUpload } from '../store/reconcile/uploads.ts'
 import type { Lifetimes } from '../store/tasks/lifetimes.ts'
 import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { cancelTask } from '../store/tasks/cancelTask.ts'
 import { createFailTask } from '../store/tasks/failTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
-import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
-import { listTasks } from '../store/tasks/listTasks.ts'
+import { listOwnTasks, listTasks } from '../store/tasks/listTasks.ts'
 import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
@@ -99,24 +86,6 @@ export function createAttemptStore(
     ...bindFirst(deps, { closeAttempt, abandonAttempt, cancelTask }),
     ...bindFirst(deps.pool, { answerIdsOf }),
   }
-}
-
-/** For the steps of the reconciler. */
-export function createReconcileStore(pool: Pool): ReconcileStore {
-  return bindFirst(pool, {
-    unstartedTasks,
-    markStarted,
-    overdueTasks,
-    pastEndTasks,
-    postponeChecks,
-    makeChecksDue,
-    moveOpenSince,
-    takeUploads,
-    forgetUploads,
-    dropExcessInputs,
-    forgetRequests,
-    purgeTasks,
-  })
 }
 
 /** For the operator's commands on accounts, API keys and deposits. */

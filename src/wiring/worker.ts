@@ -14,7 +14,6 @@ import { createProcessMetrics } from './processTelemetry.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { openStartQueue } from './openStartQueue.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
@@ -23,6 +22,7 @@ import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
+import { createStartTask } from '../temporal/startTask.ts'
 import { createWorker } from '../temporal/worker/createWorker.ts'
 import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
 import { installRuntime } from '../temporal/worker/runtime.ts'
@@ -38,8 +38,7 @@ const connectionsMax = 24
 const connectionsMin = 8
 
 /**
- * Starts one worker process. The worker polls Temporal, calls upstream models, and can become the leader of
- * the reconcilers.
+ * Starts one worker process. The worker polls Temporal, calls upstream models, and reconciles.
  */
 export async function startWorker(config: Config, log: Logger): Promise<RunningProcess> {
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
@@ -49,7 +48,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     connectionsMin,
     withKeys: true,
   })
-  const { operatorSettings, pool, blobs, sessionUrl } = installation
+  const { operatorSettings, pool, blobs } = installation
   const { channels } = operatorSettings
   const names = channels.map(({ name }) => name)
   await ensureChannels(pool, names)
@@ -59,7 +58,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   )
   const metrics = createProcessMetrics(pool, {
     channels: names,
-    startQueueDepth: () => starts.depth(),
   })
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
@@ -68,23 +66,23 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     installation.announceEnd(taskId)
     webhooks.wake()
   }
-  const starts = openStartQueue(config, { installation, temporal, log, metrics })
   const stopping = new AbortController()
   const execution = createExecution(config, {
     installation: { ...installation, announceEnd },
     log,
     metrics,
-    startRun: starts.enqueue,
     stopping: stopping.signal,
   })
   const reconciler = createWorkerReconciler({
-    databaseUrl: sessionUrl,
     pool,
     blobs,
-    attempts: execution.attempts,
-    produceImage: execution.produceImage,
+    execution,
+    startTask: createStartTask({
+      temporal,
+      startTimeoutMs,
+      produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
+    }),
     temporal,
-    produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     log,
     onFinding: metrics.finding,
   })
@@ -99,10 +97,11 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
   const bundle = await workflowBundle()
-  // The row of this process must exist before its first call. From then on the process also gets offers. If a signal
-  // to stop arrives before `startWorker` has returned, the process waits at most ten seconds for that and then exits,
-  // whatever is under way (`runProcess.ts`). So nothing after this line may take long.
-  await execution.presence.start()
+  // The row of this process must exist before its first call. If a signal to stop arrives before `startWorker` has
+  // returned, the process waits at most ten seconds for that and then exits, whatever is under way (`runProcess.ts`).
+  // So nothing after this line may take long.
+  await execution.beats.start()
+  const listener = execution.listen()
   // The reconciler works without Temporal too: it ends tasks and releases their holds. `createTemporalWorker` below
   // does not wait for Temporal either: it connects in the background.
   reconciler.start()
@@ -125,12 +124,11 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     ended: running.done,
     stop: async () => {
       stopping.abort()
-      await execution.presence.stopAccepting()
-      // Wait for every part, even if Temporal's part fails, because calls of offers may still be under way.
-      const parts = [running.stop(), reconciler.stop(), execution.offers.idle()]
+      await listener.close()
+      // Wait for every part, even if Temporal's part fails, because other calls may still be under way.
+      const parts = [running.stop(), reconciler.stop(), execution.direct.idle()]
       const stopped = await Promise.allSettled(parts)
-      await starts.stop()
-      await execution.presence.stop()
+      await execution.beats.stop()
       await webhooks.stop()
       await internal.close()
       await temporal.close()
@@ -140,6 +138,9 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     },
   }
 }
+
+/** Limit for the reconciler's start of one workflow. */
+const startTimeoutMs = 5_000
 
 /** Time for a stopping worker to store and settle an answer after the answer's last byte has arrived. */
 const settleGraceMs = 30_000

@@ -97,21 +97,24 @@ describe('the page', () => {
     })
   })
 
-  it.each([
-    ['a phone', { viewport: { width: 360, height: 740 }, colorScheme: 'light' as const }],
-    ['the dark', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' as const }],
-  ])('fits %s', async (_where, options) => {
+  it('fits a phone and the dark', async () => {
     await world.inStudio(async ({ page, image, submit }) => {
       await submit(vip, 'word '.repeat(30) + 'w'.repeat(200))
       await image.waitFor()
-      expect(
-        await page.evaluate<number>('document.documentElement.scrollWidth'),
-      ).toBeLessThanOrEqual(options.viewport.width)
-      expect(await seriousProblems(page)).toEqual([])
-      const light = `getComputedStyle(document.documentElement).backgroundColor`
-      const isDark = /^rgb\((\d\d?), /.test(await page.evaluate<string>(light))
-      expect(isDark).toBe(options.colorScheme === 'dark')
-    }, options)
+      const ground = 'getComputedStyle(document.documentElement).backgroundColor'
+      for (const [width, colorScheme] of [
+        [360, 'light'],
+        [1280, 'dark'],
+      ] as const) {
+        await page.setViewportSize({ width, height: 740 })
+        await page.emulateMedia({ colorScheme })
+        const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+        expect(wide).toBeLessThanOrEqual(width)
+        const isDark = /^rgb\((\d\d?), /.test(await page.evaluate<string>(ground))
+        expect(isDark).toBe(colorScheme === 'dark')
+        expect(await seriousProblems(page)).toEqual([])
+      }
+    })
   })
 
   it('runs nothing of what a prompt, a key or the name of an account contains', async () => {
@@ -136,20 +139,19 @@ describe('the page', () => {
     )
   })
 
-  it.each(['generate', 'edit'])(
-    'gives a curl line that runs, without the key: %s',
-    async (action) => {
-      await world.inStudio(async ({ page, prompt, choose }, _opened, secret) => {
+  it('gives curl lines that run, without the key', async () => {
+    await world.inStudio(async ({ page, prompt, choose }, _opened, secret) => {
+      const folder = tempFolder()
+      await writeFile(join(folder, "it's one.png"), redPixelPng)
+      await page.locator('summary').click()
+      for (const action of ['generate', 'edit']) {
         const text = `a photographer's lamp, 100 % red, to ${action}\\n`
-        const folder = tempFolder()
-        await writeFile(join(folder, "it's one.png"), redPixelPng)
         if (action === 'edit') {
           await choose('Edit')
           await page.locator('.drop input').setInputFiles(join(folder, "it's one.png"))
           await page.locator('.thumbs li').waitFor()
         }
         await prompt.fill(text)
-        await page.locator('summary').click()
         const command = (await page.locator('.curl pre').textContent()) ?? ''
         expect(command).not.toContain(secret)
         const env = { ...process.env, DARKROOM_API_KEY: secret }
@@ -157,9 +159,9 @@ describe('the page', () => {
         expect(JSON.parse(stdout)).toMatchObject({ status: 'queued' })
         const [call] = await world.calls(text, 1)
         expect(call?.images).toHaveLength(action === 'edit' ? 1 : 0)
-      })
-    },
-  )
+      }
+    })
+  })
 
   it('shows all tasks of the account page by page, and says which have expired', async () => {
     const account = await world.service.account(10_000)

@@ -26,7 +26,7 @@ async function require(variables: Readonly<Record<string, string>>): Promise<voi
   await requireFreePorts(readConfig({ ...(await freeStartPorts()), ...variables }))
 }
 
-/** What is thrown when these ports are looked at, all at once, because one in use is looked at for three seconds. */
+/** What is thrown when these ports are looked at. */
 function refusals(cases: readonly Readonly<Record<string, string>>[]) {
   return Promise.all(
     cases.map((variables) =>

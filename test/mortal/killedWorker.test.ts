@@ -103,7 +103,7 @@ describe('kill -9 of a worker', () => {
 })
 
 describe("kill -9 of the only worker while all of Temporal's data is lost", () => {
-  it('leads to a call by the next worker within 20 s', async () => {
+  it('leads to a call by the next worker within 25 s', async () => {
     const empty = await openTestWorld()
     onTestFinished(() => empty.close())
     const prompt = 'Forgotten [sim:delay ms=60000 times=1]'
@@ -113,12 +113,12 @@ describe("kill -9 of the only worker while all of Temporal's data is lost", () =
     const lostAtMs = performance.now()
     await service.startWorker({ TEMPORAL_NAMESPACE: empty.settings.namespace })
     await service.simulator.waitForCalls(2, { prompt }, 45_000)
-    expect(performance.now() - lostAtMs).toBeLessThan(22_000)
+    expect(performance.now() - lostAtMs).toBeLessThan(25_000)
     expect((await client.ended(taskId)).status).toBe('succeeded')
     expect(await outcomesOf(service.pool, taskId)).toEqual(lostOnce)
     expect(await endFirst(service.workers, 'SIGTERM')).toBe(0)
     const { rowCount } = await service.pool.query(
-      'select from worker_process where lost_at is null',
+      `select from worker_process where seen_at > now() - interval '10 seconds'`,
     )
     expect(rowCount).toBe(0)
   }, 90_000)

@@ -106,13 +106,13 @@ describe('SIGTERM during calls', () => {
   })
 
   // No other worker runs here: the test before has stopped it.
-  it('stops a worker cleanly from the moment when it takes offers', async () => {
-    const accepting = createServer((_request, response) => {
-      const asked = service.pool.query('select from worker_process where accepting')
+  it('stops a worker cleanly from its first beat on', async () => {
+    const beating = createServer((_request, response) => {
+      const asked = service.pool.query('select from worker_process')
       void asked.then(({ rowCount }) => response.writeHead(rowCount === 1 ? 200 : 503).end())
     }).listen(0, '127.0.0.1')
-    await once(accepting, 'listening')
-    onTestFinished(() => void accepting.close())
+    await once(beating, 'listening')
+    onTestFinished(() => void beating.close())
     const folder = tempFolder()
     const worker = await startTestProcess({
       name: 'worker',
@@ -126,7 +126,7 @@ describe('SIGTERM during calls', () => {
         DATA_DIR: join(folder, 'absent'),
       },
       logPath: join(folder, 'worker.log'),
-      readyUrl: `http://127.0.0.1:${Object(accepting.address()).port}`,
+      readyUrl: `http://127.0.0.1:${Object(beating.address()).port}`,
     })
     worker.signal('SIGTERM')
     expect(await worker.ended).toBe(0)

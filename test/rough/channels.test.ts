@@ -157,7 +157,7 @@ const waiting: string[] = []
 describe('a channel whose credential the upstream refuses', () => {
   it('is paused with the reason at the second refused task', async () => {
     for (const prompt of ['First refused [sim:401]', 'Second refused [sim:401]']) {
-      const record = await client.ended(await submit(vipModel, prompt), { everyMs: 50 })
+      const record = await client.ended(await submit(vipModel, prompt))
       expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
     }
     expect(await channel('b-main')).toMatchObject({

@@ -37,7 +37,7 @@ describe('a task through its retention and tombstone', () => {
   beforeAll(async () => {
     taskId = (await client.accepted(body, key)).task_id
     failedId = (await client.accepted(generateBody({ prompt: 'x [sim:moderation]' }))).task_id
-    record = await client.ended(taskId, { everyMs: 20 })
+    record = await client.ended(taskId)
     assetUrl = record.output?.assets[0]?.url ?? ''
     uploads = await uploadsOf(taskId)
   })

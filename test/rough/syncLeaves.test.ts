@@ -146,8 +146,12 @@ const coolingOf = {
   },
 }
 
+/** Moments at which a reset connection is tried too. At the others the API notices it in the same way. */
+const resetToo = ['half of its body is sent', 'its task is queued', 'the image is on its way']
 const cases = (['FIN', 'RST'] as const).flatMap((how) =>
-  [...moments, coolingOf[how]].map((moment) => ({ how, moment, when: moment.when })),
+  [...moments.filter(({ when }) => how === 'FIN' || resetToo.includes(when)), coolingOf[how]].map(
+    (moment) => ({ how, moment, when: moment.when }),
+  ),
 )
 
 /** Waits until the task of the account has ended. Returns `undefined` when no task was made. */

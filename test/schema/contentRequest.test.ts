@@ -50,6 +50,20 @@ describe('a content request', () => {
   const imagesIn = (name: string) =>
     [1, 2].map((turn) => receivedImage(['contents', turn, 'parts', 0, name, 'data']))
 
+  it('is the same request whatever the order of its keys', () => {
+    const turned: Json = JSON.parse(JSON.stringify(camel), (_key, value: Json) =>
+      value !== null && typeof value === 'object' && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).toReversed())
+        : value,
+    )
+    const texts = [camel, turned].map((document) => {
+      const parsed = parse(document, imagesIn('inlineData'))
+      return parsed.ok && canonicalText(parsed.value.request)
+    })
+    expect(texts[0]).toMatch(/lighthouse|more red/)
+    expect(texts[1]).toBe(texts[0])
+  })
+
   it('becomes an edit with images by reference, and size and aspect ratio outside the document', () => {
     const [user, model] = camel.contents
     const [inlineData, other] = [0, 1].map((input) => ({ mimeType: 'image/png', input }))

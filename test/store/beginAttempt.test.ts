@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { AttemptStore, OpenedAttempt } from '../../src/domain/ports/attemptStore.ts'
-import { moveOpenSince } from '../../src/store/channels/openSince.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts, loseWorker, testChannel } from '../support/database/testAttempts.ts'
@@ -106,21 +105,4 @@ describe('beginAttempt', () => {
     expect(kinds.filter((kind) => kind === 'opened')).toHaveLength(3)
     expect(kinds.filter((kind) => kind === 'channel_full')).toHaveLength(9)
   })
-})
-
-it('counts an old open call also after the bound of its count has moved, or after the clock was set back', async () => {
-  const { pool } = world
-  const store = await createTestAttempts(pool, [testChannel({ name: 'old', concurrencyMax: 1 })])
-  const { taskId } = await insertTask(pool)
-  await open(store, taskId)
-  await pool.query(
-    `update attempt set opened_at = now() - interval '200 seconds' where task_id = $1`,
-    [taskId],
-  )
-  for (const change of ['select', `update channel set open_since = now() + interval '1 hour'`]) {
-    await pool.query(change)
-    await moveOpenSince(pool)
-    const { taskId } = await insertTask(pool)
-    expect(await store.beginAttempt({ taskId })).toMatchObject({ reason: 'channel_full' })
-  }
 })

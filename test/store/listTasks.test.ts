@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { TaskFilter } from '../../src/domain/ports/taskAdmin.ts'
+import type { TaskFilter } from '../../src/store/tasks/listTasks.ts'
 import { listTasks } from '../../src/store/tasks/listTasks.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { insertTask } from '../support/database/insertTask.ts'

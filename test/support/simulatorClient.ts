@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { CallMatcher, SimulatorCall } from '../../src/dev/simulator/calls.ts'
-import { fullCallsSchema } from '../../src/dev/simulator/calls.ts'
+import { callsSchema } from '../../src/dev/simulator/calls.ts'
 import type { RateLimit } from '../../src/dev/simulator/plan.ts'
 import { defined } from '../../src/domain/defined.ts'
 
@@ -54,10 +54,10 @@ export function createSimulatorClient(url: string): SimulatorClient {
   }
 
   async function listCalls(matcher: CallMatcher, count: number, timeoutMs: number) {
-    const filters = { count: String(count), timeoutMs: String(timeoutMs), full: 'true' }
+    const filters = { count: String(count), timeoutMs: String(timeoutMs) }
     const query = new URLSearchParams({ ...defined(matcher), ...filters })
     const answer = await ask(`calls?${query.toString()}`, {}, timeoutMs + answerTimeoutMs)
-    return fullCallsSchema.parse(answer).calls
+    return callsSchema.parse(answer).calls
   }
 
   return {

@@ -1,17 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Calls `ask` every 25 ms until it returns a value. Throws with `what` after `limitMs`. */
+/**
+ * Calls `ask` until it returns a value, first every 25 ms, later less often: a value is seen late by at most a tenth
+ * of the wait, and long waits take little CPU. Throws with `what` after `limitMs`.
+ */
 export async function until<Value>(
   what: string,
   ask: () => Promise<Value | undefined> | Value | undefined,
   limitMs = 15_000,
 ): Promise<Value> {
-  const endsAtMs = performance.now() + limitMs
+  const startedAtMs = performance.now()
   for (;;) {
     const answer = await ask()
     if (answer !== undefined) return answer
-    if (performance.now() > endsAtMs) throw new Error(`never seen: ${what}`)
-    await sleep(25)
+    const waitedMs = performance.now() - startedAtMs
+    if (waitedMs > limitMs) throw new Error(`never seen: ${what}`)
+    await sleep(Math.min(250, Math.max(25, waitedMs / 10)))
   }
 }
 

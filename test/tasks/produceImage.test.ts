@@ -9,7 +9,7 @@ import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { setTask } from '../support/database/reconcileWorld.ts'
-import { alwaysPresent, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
+import { loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
 
@@ -132,11 +132,11 @@ describe('produceImage', () => {
   it.each([
     ['after the signal aborted', 'stopping', { signal: AbortSignal.abort() }, true],
     ['while other processes may count this one as lost', 'not_present', {}, false],
-  ] as const)('starts no call %s', async (_when, reason, given, isPresent) => {
+  ] as const)('starts no call %s', async (_when, reason, given, mayCall) => {
     const { taskId } = await insertTask(world.pool)
     const { call, calls } = countedUpstream()
     const produce = createTestProduceImage({
-      presence: { ...alwaysPresent, isPresent: () => isPresent },
+      beats: { mayCall: () => mayCall },
       attempts: world.attempts,
       callUpstream: call,
     })

@@ -38,7 +38,6 @@ async function createService() {
     longestTimeoutMs: () => 1_000,
     randomBytes,
     onAccepted: () => {},
-    onWaited: () => {},
   })
 }
 

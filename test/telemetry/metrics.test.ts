@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { classifyErrorAnswer } from '../../src/domain/upstream/classifyErrorAnswer.ts'
 import { outcomeReasons } from '../../src/domain/upstream/upstreamCall.ts'
-import type { StateSample } from '../../src/domain/ports/stateSample.ts'
+import type { StateSample } from '../../src/store/sampleState.ts'
 import { createMetrics, createRecorders } from '../../src/telemetry/metrics.ts'
 
 async function callsAtStart(): Promise<readonly string[]> {
@@ -45,7 +45,7 @@ describe('a try of a webhook delivery', () => {
 
 describe('the state of the installation', () => {
   const webhooks = { failing: 0, pending: 2, firstLateSeconds: 0, oldestSeconds: 9 }
-  const sample = { tasks: [], creditsHeld: 30, holdsOpen: 3, blobBytes: 0, webhooks }
+  const sample = { tasks: [], creditsHeld: 30, holdsOpen: 3, webhooks }
   const linesOf = async (state: () => Promise<StateSample>) => {
     const pool = () => ({ total: 1, idle: 1, waiting: 0 })
     const text = await createMetrics({ pool, startQueueDepth: () => 0, state }).expose()

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { connectTemporal } from '../../src/temporal/connect.ts'
-import { listTerminatedRuns, reportRun } from '../../src/temporal/runs.ts'
+import { reportRun } from '../../src/temporal/runs.ts'
 import {
   useScriptedWorld,
   createScripts,
@@ -25,14 +25,6 @@ describe('reportRun', () => {
   it('returns `unreachable` while Temporal is unreachable', async () => {
     const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
     expect(await reportRun(temporal, 'task_1')).toBe('unreachable')
-    await temporal.close()
-  })
-})
-
-describe('listTerminatedRuns', () => {
-  it('lists nothing while Temporal is unreachable', async () => {
-    const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
-    expect(await listTerminatedRuns(temporal)).toEqual([])
     await temporal.close()
   })
 })

@@ -38,7 +38,6 @@ describe.each(families)('calls of family %s', (family) => {
       model: family === 'A' ? 'upstream-pro' : 'upstream-vip',
       apiKeyDigest: digestOf('secret-key').slice(0, 8),
       idempotencyKey: 'task_1.2',
-      promptSha256: digestOf(prompt),
     })
     expect(JSON.stringify(outcome)).not.toContain('upstream-')
   })

@@ -7,7 +7,7 @@ import { createSettleOrFail } from '../../src/tasks/settleOrFail.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { openReconcileWorld, taskRow } from '../support/database/reconcileWorld.ts'
-import { alwaysPresent } from '../support/database/testAttempts.ts'
+import { alwaysBeating } from '../support/database/testAttempts.ts'
 import {
   handleOf,
   openTestWorld,
@@ -32,7 +32,7 @@ it('waits for the call of an activity that an operator fails, and its image is c
   const worker = await startTestWorker(
     temporal.settings,
     createActivities({
-      produceImage: createProduceImage({ presence: alwaysPresent, attempts, blobs, callUpstream }),
+      produceImage: createProduceImage({ beats: alwaysBeating, attempts, blobs, callUpstream }),
       settleOrFail: createSettleOrFail({ attempts, blobs }),
       cancelTask: attempts.cancelTask,
       onUnexpected: () => {},

@@ -19,7 +19,6 @@ const callSchema = z.object({
   action: z.enum(actions).nullable().default(null),
   model: text,
   prompt: text,
-  promptSha256: text,
   apiKeyPresent: z.boolean(),
   /** The first 8 hexadecimal digits of the key's SHA-256. They show which channel made the call. */
   apiKeyDigest: text,
@@ -50,8 +49,8 @@ const callSchema = z.object({
 export type SimulatorCall = z.infer<typeof callSchema>
 export type LoggedImage = Readonly<z.infer<typeof loggedImage>>
 
-/** What `GET /__simulator/calls?full=true` answers. */
-export const fullCallsSchema = z.object({ calls: z.array(callSchema) })
+/** What `GET /__simulator/calls` answers. */
+export const callsSchema = z.object({ calls: z.array(callSchema) })
 
 export const matcherSchema = z.strictObject({
   family: z.enum(families).optional(),

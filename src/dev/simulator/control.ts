@@ -10,7 +10,7 @@ import { jsonReply } from './reply.ts'
 
 // The simulator's functions over HTTP, for tests whose simulator runs in another process:
 //
-//     GET  /__simulator/calls?full=true&count=2&timeoutMs=5000&prompt=cat    {calls: […]}
+//     GET  /__simulator/calls?count=2&timeoutMs=5000&prompt=cat    {calls: […]}
 //     POST /__simulator/script    {match?, faults: ['429 retry-after=3', 'reset']}
 //     POST /__simulator/limit     {model?, grants, windowMs}
 //     POST /__simulator/release   {match?}    {released: 1}
@@ -23,8 +23,6 @@ const waitMsMax = 600_000
 
 const callsQuery = z.strictObject({
   ...matcherSchema.shape,
-  /** With prompts and bodies. Without it, the answer contains only the SHA-256 of a prompt. */
-  full: z.enum(['true', 'false']).optional(),
   /** Answer when so many matching calls have begun, or else at the end of `timeoutMs`. */
   count: z.coerce.number().pipe(z.int().nonnegative()).optional(),
   timeoutMs: z.coerce.number().pipe(z.int().nonnegative().max(waitMsMax)).optional(),
@@ -84,14 +82,10 @@ async function callsReply(
 ): Promise<Reply> {
   const parsed = callsQuery.safeParse(Object.fromEntries(query))
   if (!parsed.success) return refused(parsed.error)
-  const { full, count = 0, timeoutMs = 0, ...matcher } = parsed.data
+  const { count = 0, timeoutMs = 0, ...matcher } = parsed.data
   const left = new AbortController()
   response.once('close', () => left.abort())
-  const found = await log.untilCalls(count, matcher, timeoutMs, left.signal)
-  const calls = found.map(({ prompt, body, ...rest }) =>
-    full === 'true' ? { ...rest, prompt, body } : rest,
-  )
-  return jsonReply(200, { calls })
+  return jsonReply(200, { calls: await log.untilCalls(count, matcher, timeoutMs, left.signal) })
 }
 
 const bodyCharactersMax = 1024 * 1024

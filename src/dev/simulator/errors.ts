@@ -148,7 +148,7 @@ function chosen(fault: ErrorFault): Partial<ErrorParts> {
   if (fault.kind === 'status') {
     return { status: fault.code, message: `Simulated status ${fault.code}.` }
   }
-  if (fault.kind === '400') return defined({ message: fault.message, param: fault.param })
+  if (fault.kind === '400') return defined({ message: fault.message })
   if (fault.kind === 'billing') return defined({ status: fault.status })
   if (fault.kind !== '429' && fault.kind !== 'quota') return {}
   const type = fault.code === 'slow_down' ? 'rate_limit_error' : undefined

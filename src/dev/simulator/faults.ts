@@ -6,13 +6,13 @@ import { fail, succeed } from '../../domain/result.ts'
 // with their types, limits and defaults, and the answer. The reading of faults and the text of `--help` are
 // made of it.
 
-/** The largest `retry-after` and `skew`: ten years. */
+/** The largest `retry-after`: ten years. */
 const secondsMax = 10 * 365 * 86_400
 const delayMsMax = 3_600_000
 
 // The description of a type is the value that `--help` shows.
 const text = z.string().describe('TEXT')
-const seconds = z.number().min(-secondsMax).max(secondsMax).describe('SECONDS')
+const seconds = z.number().nonnegative().max(secondsMax).describe('SECONDS')
 const milliseconds = z.number().nonnegative().max(delayMsMax).describe('MS')
 
 export const commonFields = {
@@ -31,12 +31,7 @@ export const commonFields = {
 }
 
 const retryForm = z.enum(['seconds', 'date', 'ms', 'retry-info', 'none', 'garbage'])
-const retry = {
-  retryAfter: seconds.optional(),
-  form: retryForm.optional(),
-  /** How far the `Date` header of the answer is ahead of the true time. Negative: behind it. */
-  skew: seconds.optional(),
-}
+const retry = { retryAfter: seconds.optional(), form: retryForm.optional() }
 
 /** The shape of an answer, which decides the part of the simulator that makes it. */
 type Group =
@@ -70,7 +65,6 @@ export const faultTable = [
   fault('error', '429', 'rate limit; `code` B: rate_limit_exceeded|slow_down; `details` A', {
     retryAfter: seconds.default(1),
     form: retryForm.default('seconds'),
-    skew: retry.skew,
     code: text.optional(),
     details: z.boolean().default(true),
   }),
@@ -80,10 +74,7 @@ export const faultTable = [
   fault('error', 'billing', 'B 400 `billing_hard_limit_reached`, A 403 billing disabled', {
     status: z.literal([400, 403, 429]).optional(),
   }),
-  fault('error', '400', 'invalid request; `param` B', {
-    message: text.optional(),
-    param: text.optional(),
-  }),
+  fault('error', '400', 'invalid request', { message: text.optional() }),
   fault('error', '401', 'invalid credential', {}),
   fault('error', 'bad-key', 'A 400 `API_KEY_INVALID`, B as 401', {}),
   fault('error', '403', 'forbidden; `country` is 400 in A', {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { SimulatorCall } from './calls.ts'
-import { digestOf } from './calls.ts'
 import type { Operation } from './endpoints.ts'
 import { readOrderA } from './familyA.ts'
 import { readEdit, readGeneration } from './familyB.ts'
@@ -21,7 +20,7 @@ export async function readOrder(
   if (!read.ok) return read
   const { action, model, prompt, sources } = read.value
   const images = sources.map(({ content: _content, ...image }) => image)
-  Object.assign(call, { action, model, prompt, promptSha256: digestOf(prompt), images })
+  Object.assign(call, { action, model, prompt, images })
   return read
 }
 

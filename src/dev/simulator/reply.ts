@@ -1,5 +1,4 @@
 import { assertNever } from '../../domain/assertNever.ts'
-import { defined } from '../../domain/defined.ts'
 import type { Family } from '../../domain/models/models.ts'
 import type { ErrorFault } from './faults.ts'
 
@@ -36,27 +35,25 @@ export function adviseRetry(
   if (fault.kind !== '429' && fault.kind !== '503' && fault.kind !== '503-html') {
     return { headers: {} }
   }
-  const { retryAfter, skew, form: asked = retryAfter === undefined ? 'none' : 'seconds' } = fault
+  const { retryAfter, form: asked = retryAfter === undefined ? 'none' : 'seconds' } = fault
   const seconds = retryAfter ?? 1
   const form = family === 'B' && asked === 'retry-info' ? 'seconds' : asked
-  // The date in Retry-After is counted from the answer's own Date header, which has whole seconds. So
-  // Retry-After minus Date is exactly the wait that the fault asks for.
-  const dateSeconds = Math.floor(nowMs / 1000) + (skew ?? 0)
-  const sendsDate = skew !== undefined || form === 'date'
-  const date = defined({ date: sendsDate ? httpDate(dateSeconds) : undefined })
   switch (form) {
     case 'seconds':
-      return { headers: { ...date, 'retry-after': String(seconds) } }
-    case 'date':
-      return { headers: { ...date, 'retry-after': httpDate(dateSeconds + seconds) } }
+      return { headers: { 'retry-after': String(seconds) } }
+    case 'date': {
+      // Counted from the answer's own Date header, which has whole seconds.
+      const date = Math.floor(nowMs / 1000)
+      return { headers: { date: httpDate(date), 'retry-after': httpDate(date + seconds) } }
+    }
     case 'ms':
-      return { headers: { ...date, 'retry-after-ms': String(Math.round(seconds * 1000)) } }
+      return { headers: { 'retry-after-ms': String(Math.round(seconds * 1000)) } }
     case 'retry-info':
-      return { headers: date, retryDelay: `${seconds}s` }
+      return { headers: {}, retryDelay: `${seconds}s` }
     case 'garbage':
-      return { headers: { ...date, 'retry-after': 'soon' } }
+      return { headers: { 'retry-after': 'soon' } }
     case 'none':
-      return { headers: date }
+      return { headers: {} }
     default:
       return assertNever(form)
   }

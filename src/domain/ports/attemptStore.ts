@@ -27,7 +27,7 @@ export type BeginInput = {
   readonly requestBytesMax?: number
 }
 
-/** How the worker got the task: an API process offered it, or the activity of the task's workflow runs. */
+/** How the worker got the task: without Temporal (`offer`), or the activity of the task's workflow runs. */
 export type Via = 'offer' | 'workflow'
 
 /**

@@ -38,8 +38,5 @@ type RunState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' 
  */
 export type RunReport = RunState | 'unreachable'
 
-/** A run that somebody terminated with Temporal's UI or CLI. */
-export type TerminatedRun = { readonly taskId: string; readonly runId: string }
-
 /** The events of a workflow's history, in Temporal's JSON. */
 export type HistoryEvents = readonly Readonly<Record<string, unknown>>[]

@@ -115,7 +115,6 @@ export type TaskWatch = {
 }
 
 /**
- * Called for every task that was just accepted, and for every offered task that must go on, so that a worker gets it.
- * Never throws and never waits.
+ * Called for every task that was just accepted, so that a worker gets it. Never throws and never waits.
  */
 export type OnAccepted = (start: TaskStart) => void

@@ -1,6 +1,6 @@
 import { pollIntervalSeconds } from '../../domain/tasks/pollAfter.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
-import type { AnswerAccepted } from '../intake/acceptRequest.ts'
+import type { Accepted } from '../../tasks/acceptTask.ts'
 import { sendJson } from './sendBody.ts'
 import { taskUrl } from './taskHeaders.ts'
 
@@ -8,16 +8,17 @@ import { taskUrl } from './taskHeaders.ts'
  * Answers 202 as soon as the task exists. A repeated request with the same key gets the same body as the
  * first.
  */
-export function answerAsync(context: ApiContext, parts: ApiParts): AnswerAccepted {
-  return async ({ taskId, createdAtMs, credits }) => {
-    context.set('Location', taskUrl(parts.config.publicUrl, taskId))
-    context.set('Retry-After', String(pollIntervalSeconds))
-    context.set('X-Credits-Held', String(credits))
-    sendJson(context, 202, {
-      task_id: taskId,
-      status: 'queued',
-      created_at: Math.floor(createdAtMs / 1000),
-    })
-    return undefined
-  }
+export async function answerAsync(
+  context: ApiContext,
+  parts: ApiParts,
+  { taskId, createdAtMs, credits }: Accepted,
+): Promise<undefined> {
+  context.set('Location', taskUrl(parts.config.publicUrl, taskId))
+  context.set('Retry-After', String(pollIntervalSeconds))
+  context.set('X-Credits-Held', String(credits))
+  sendJson(context, 202, {
+    task_id: taskId,
+    status: 'queued',
+    created_at: Math.floor(createdAtMs / 1000),
+  })
 }

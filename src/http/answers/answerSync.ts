@@ -5,7 +5,6 @@ import { chargedCredits } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import type { Accepted } from '../../tasks/acceptTask.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
-import type { AnswerAccepted } from '../intake/acceptRequest.ts'
 import { sendJson } from './sendBody.ts'
 import { sendNative } from './sendNative.ts'
 import { setCreditsCharged, taskUrl } from './taskHeaders.ts'
@@ -15,37 +14,17 @@ import { setCreditsCharged, taskUrl } from './taskHeaders.ts'
  * earlier call, by the same idempotency key. Where that task is cancelled because the earlier client left, the answer
  * is a 500 that may be repeated: the key is free by then, so the repeated call makes a new task.
  */
-export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted {
-  return async (accepted) => {
-    context.set('X-Task-Id', accepted.taskId)
-    // If the client never receives this answer, it can still find the image under this URL.
-    context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
-    const task = await parts.syncWaits.wait(accepted, context.res, parts.config.syncDeadlineMs)
-    if (task === 'missing') return answerMissing(context, parts, accepted)
-    return answerTask(context, parts, task)
-  }
-}
-
-/**
- * Answers for a task without a row. If this call made the task, a crash of PostgreSQL has undone it
- * (`insertTask.ts`), and nothing was called or charged. If an earlier call made the task, it may also have been
- * purged. In both cases the idempotency key is free, and the client may send its request again.
- */
-function answerMissing(
+export async function answerSync(
   context: ApiContext,
   parts: ApiParts,
-  { taskId, replayed }: Accepted,
-): HttpFailure {
-  const { requestId, route } = context.state
-  if (!replayed) {
-    parts.reportError?.(new Error(`PostgreSQL has lost ${taskId}`), { requestId, route })
-  }
-  // The error must not name a task that does not exist.
-  for (const name of ['X-Task-Id', 'Location', 'Idempotent-Replayed']) context.remove(name)
-  delete context.state.taskId
-  delete context.state.replayed
-  context.state.retryIsUnsafe = false
-  return { tag: 'internal_error' }
+  accepted: Accepted,
+): Promise<HttpFailure | undefined> {
+  context.set('X-Task-Id', accepted.taskId)
+  // If the client never receives this answer, it can still find the image under this URL.
+  context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
+  const task = await parts.syncWaits.wait(accepted, context.res, parts.config.syncDeadlineMs)
+  if (task === 'missing') throw new Error(`${accepted.taskId} has no row any more`)
+  return answerTask(context, parts, task)
 }
 
 async function answerTask(

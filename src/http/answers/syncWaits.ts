@@ -25,9 +25,7 @@ type Awaited = TaskView | 'missing' | 'client_left'
  * dead, and the task must not be cancelled. The count leaves out clients of other API processes, and a client
  * that joins during the cancellation. These are answered with a 500 that may be repeated.
  */
-export function createSyncWaits(
-  tasks: Pick<TaskService, 'awaitEndOfCall' | 'cancelLeft'>,
-): SyncWaits {
+export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLeft'>): SyncWaits {
   const clients = new Map<string, number>()
 
   function countClient(taskId: string, change: 1 | -1): number {
@@ -50,7 +48,7 @@ export function createSyncWaits(
     response.once('close', onStop)
     if (response.closed) onStop()
     try {
-      const task = await tasks.awaitEndOfCall(taskId, stop.signal, { isNew: !replayed })
+      const task = await tasks.awaitEnd(taskId, stop.signal, { isNew: !replayed })
       return response.closed ? 'client_left' : task
     } finally {
       clearTimeout(timer)

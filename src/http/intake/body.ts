@@ -80,6 +80,7 @@ async function receive(
   const length = req.headers['content-length']
   const expectedBytes = length === undefined ? undefined : Number(length)
   const collected = createByteCollector(limitBytes, expectedBytes, allocate)
+  let added = Promise.resolve()
 
   function onData(chunk: Buffer): void {
     const bytes = collected.length() + chunk.length
@@ -87,7 +88,7 @@ async function receive(
     // The collector may take memory for all that the client declared, so the room comes first.
     const covered = room.cover(bytes)
     if (covered === true) collected.add(chunk)
-    else void addLater(chunk, covered)
+    else added = addLater(chunk, covered)
   }
 
   async function addLater(chunk: Buffer, covered: Promise<boolean>): Promise<void> {
@@ -97,7 +98,11 @@ async function receive(
     req.resume()
   }
 
-  const onEnd = () => resolve(succeed(collected.bytes()))
+  function onEnd(): void {
+    req.off('close', onClose)
+    // A body that had arrived before it was read ends although its last chunk still waits for room: `pause` is too late.
+    void added.then(() => resolve(succeed(collected.bytes())))
+  }
   const onClose = () => resolve(fail(interrupted))
   const onStalled = () => resolve(fail(stalled))
   req.on('data', onData)

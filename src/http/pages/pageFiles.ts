@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import type { ApiContext, Handler, HttpFailure, RouteContext } from '../context.ts'
 
 /** Where the files of a page are, and how the page is confined. */
@@ -30,7 +28,7 @@ const mimeTypes: Readonly<Record<string, string>> = {
  */
 export function createPage(source: PageSource): Page {
   const files = readFiles(source)
-  const html = files.get('index.html')?.plain.toString('utf8') ?? ''
+  const html = files.get('index.html')?.content.toString('utf8') ?? ''
   const headers = {
     'Content-Security-Policy': source.policy(html).join('; '),
     'Cross-Origin-Opener-Policy': 'same-origin',
@@ -40,7 +38,7 @@ export function createPage(source: PageSource): Page {
     const file = files.get(name)
     if (file === undefined) return { tag: 'not_found' }
     context.set(headers)
-    await sendStaticFile(context, file)
+    sendStaticFile(context, file)
     return undefined
   }
   return {
@@ -63,9 +61,7 @@ function readFiles({ folder, libraries }: PageSource): ReadonlyMap<string, Stati
 /** A file of a public page. It stays in memory. */
 type StaticFile = {
   readonly mimeType: string
-  readonly plain: Buffer
-  /** Returns the file compressed, which is done when the first client asks for it. */
-  readonly zipped: () => Promise<Buffer>
+  readonly content: Buffer
   readonly etag: string
 }
 
@@ -73,32 +69,23 @@ type StaticFile = {
 function readStaticFile(location: URL, name: string): StaticFile {
   const mimeType = mimeTypes[extname(name)]
   if (mimeType === undefined) throw new Error(`Bug: no media type for ${name}`)
-  const plain = readFileSync(location)
-  let zipped: Promise<Buffer> | undefined
-  return {
-    mimeType,
-    plain,
-    zipped: () => (zipped ??= promisify(gzip)(plain)),
-    etag: createHash('sha256').update(plain).digest('base64url').slice(0, 22),
-  }
+  const content = readFileSync(location)
+  const etag = createHash('sha256').update(content).digest('base64url').slice(0, 22)
+  return { mimeType, content, etag }
 }
 
 /**
- * Answers with a file, compressed if the client accepts that. The browser asks again on every visit
- * (`no-cache`) and gets a 304 without a body while the file is the same, so a new version shows at once. Each
- * form has its own ETag, because their bytes differ (RFC 9110 section 8.8.3).
+ * Answers with a file. The browser asks again on every visit (`no-cache`) and gets a 304 without a body while the file
+ * is the same, so a new version shows at once.
  */
-async function sendStaticFile(context: ApiContext, file: StaticFile): Promise<void> {
-  const zips = context.acceptsEncodings('gzip') !== false
+function sendStaticFile(context: ApiContext, file: StaticFile): void {
   context.status = 200
   context.set({
     'Content-Type': file.mimeType,
     'Cache-Control': 'no-cache',
-    ETag: `"${file.etag}${zips ? '-gzip' : ''}"`,
+    ETag: `"${file.etag}"`,
     'Cross-Origin-Resource-Policy': 'same-origin',
-    ...(zips ? { 'Content-Encoding': 'gzip' } : {}),
   })
-  context.vary('Accept-Encoding')
   if (context.fresh) context.status = 304
-  else context.body = zips ? await file.zipped() : file.plain
+  else context.body = file.content
 }

@@ -1,4 +1,3 @@
-import type { Caller } from '../../domain/accounts/account.ts'
 import type { ContentRoute } from '../../schema/contentRequest.ts'
 import {
   isContentImagePath,
@@ -7,15 +6,14 @@ import {
 } from '../../schema/contentRequest.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
 import { answerSync } from '../answers/answerSync.ts'
-import type { AccountHandler, ApiParts, RouteContext, HttpFailure } from '../context.ts'
-import type { AnswerAccepted, Receive } from '../intake/acceptRequest.ts'
-import { acceptRequest } from '../intake/acceptRequest.ts'
+import type { Receive } from '../intake/acceptTask.ts'
+import { acceptTask } from '../intake/acceptTask.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 import { familyAModels } from '../../domain/models/models.ts'
 import { contentResponse } from '../../schema/answers/contentResponse.ts'
 import { contentRequest } from '../../schema/contentFields.ts'
 import { idempotencyKey } from '../../schema/idempotencyKey.ts'
-import { syncErrors } from '../errorExamples.ts'
+import { syncErrors } from '../errorNames.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 import { submitTaskRoute } from './submitTask.ts'
@@ -48,7 +46,7 @@ const generateContentRoute: Route = {
   },
   errors: [...syncErrors, 'content_policy_violation'],
   errorHeaders: syncImages.errorHeaders,
-  handler: generateContent,
+  handler: acceptTask(receiveContent('v1beta.generateContent'), answerSync),
 }
 
 const asyncGenerateContentRoute: Route = {
@@ -59,7 +57,7 @@ const asyncGenerateContentRoute: Route = {
   description: 'Answers at once, as `POST /v1/images/tasks` does. Read the task with its lookup.',
   answers: submitTaskRoute.answers,
   errors: submitTaskRoute.errors,
-  handler: asyncGenerateContent,
+  handler: acceptTask(receiveContent('v1beta.asyncGenerateContent'), answerAsync),
 }
 
 /** The two routes, and the same two under the prefix that google-genai for Python calls. */
@@ -80,38 +78,14 @@ function underV1(route: Route): Route {
   }
 }
 
-/**
- * `POST /v1beta/models/{model}:generateContent`: answers with the native response when the task has ended.
- */
-export function generateContent(parts: ApiParts): AccountHandler {
-  return (context, caller) => {
-    const answer = answerSync(context, parts)
-    return acceptContent(context, caller, parts, 'v1beta.generateContent', answer)
-  }
-}
-
-/** `POST /v1beta/models/{model}:asyncGenerateContent`: answers at once with the id of the task. */
-export function asyncGenerateContent(parts: ApiParts): AccountHandler {
-  return (context, caller) => {
-    const answer = answerAsync(context, parts)
-    return acceptContent(context, caller, parts, 'v1beta.asyncGenerateContent', answer)
-  }
-}
-
-async function acceptContent(
-  context: RouteContext,
-  caller: Caller,
-  parts: ApiParts,
-  route: ContentRoute,
-  answer: AnswerAccepted,
-): Promise<HttpFailure | undefined> {
-  const model = parseContentModel(context.params['model'] ?? '')
-  if (!model.ok) return model.failure
-  const receive: Receive = async (options) => {
+/** Receives the body of one of the routes. The model that the path names is checked before any of it is read. */
+function receiveContent(route: ContentRoute): Receive {
+  return async (context, options) => {
+    const model = parseContentModel(context.params['model'] ?? '')
+    if (!model.ok) return model
     const received = await receiveJson(context, options, isContentImagePath, 'either')
     if (!received.ok) return received
     const { document, images } = received.value
     return parseContentRequest(route, model.value, document, images)
   }
-  return acceptRequest(context, caller, parts, receive, answer)
 }

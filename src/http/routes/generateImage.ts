@@ -1,13 +1,12 @@
 import { succeed } from '../../domain/result.ts'
 import { generationsRequest, parseGenerationsRequest } from '../../schema/imagesRequest.ts'
 import { answerSync } from '../answers/answerSync.ts'
-import type { AccountHandler, ApiParts } from '../context.ts'
-import type { Receive } from '../intake/acceptRequest.ts'
-import { acceptRequest } from '../intake/acceptRequest.ts'
+import type { Receive } from '../intake/acceptTask.ts'
+import { acceptTask } from '../intake/acceptTask.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 import { imagesResponse } from '../../schema/answers/imagesResponse.ts'
 import { idempotencyKey } from '../../schema/idempotencyKey.ts'
-import { syncErrors } from '../errorExamples.ts'
+import { syncErrors } from '../errorNames.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 
@@ -37,18 +36,12 @@ export const generateImageRoute: Route = {
   description:
     'Keeps the connection open until the image is finished. When the call ends before, the task continues: its id is in `X-Task-Id`.',
   body: json(generationsRequest),
-  handler: generateImage,
+  handler: acceptTask(receiveGeneration, answerSync),
 }
 
-/** `POST /v1/images/generations`: answers with the image when it is finished. */
-export function generateImage(parts: ApiParts): AccountHandler {
-  return (context, caller) => {
-    const receive: Receive = async (options) => {
-      const received = await receiveJson(context, options, () => false)
-      if (!received.ok) return received
-      const request = parseGenerationsRequest(received.value.document)
-      return request.ok ? succeed({ request: request.value }) : request
-    }
-    return acceptRequest(context, caller, parts, receive, answerSync(context, parts))
-  }
+async function receiveGeneration(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
+  const received = await receiveJson(context, options, () => false)
+  if (!received.ok) return received
+  const request = parseGenerationsRequest(received.value.document)
+  return request.ok ? succeed({ request: request.value }) : request
 }

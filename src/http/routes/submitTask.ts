@@ -1,13 +1,12 @@
 import { succeed } from '../../domain/result.ts'
 import { isTaskImagePath, parseTaskRequest, taskRequest } from '../../schema/taskRequest.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
-import type { AccountHandler, ApiParts } from '../context.ts'
-import type { Receive } from '../intake/acceptRequest.ts'
-import { acceptRequest } from '../intake/acceptRequest.ts'
+import type { Receive } from '../intake/acceptTask.ts'
+import { acceptTask } from '../intake/acceptTask.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 import { taskAccepted } from '../../schema/answers/taskRecord.ts'
 import { idempotencyKey } from '../../schema/idempotencyKey.ts'
-import { submitErrors } from '../errorExamples.ts'
+import { submitErrors } from '../errorNames.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 
@@ -31,19 +30,12 @@ export const submitTaskRoute: Route = {
     },
   },
   errors: submitErrors,
-  handler: submitTask,
+  handler: acceptTask(receiveTask, answerAsync),
 }
 
-/** `POST /v1/images/tasks`: answers at once with the id of the task. */
-export function submitTask(parts: ApiParts): AccountHandler {
-  return (context, caller) => {
-    const receive: Receive = async (options) => {
-      const received = await receiveJson(context, options, isTaskImagePath)
-      if (!received.ok) return received
-      const { document, images } = received.value
-      const request = parseTaskRequest(document, images)
-      return request.ok ? succeed({ request: request.value }) : request
-    }
-    return acceptRequest(context, caller, parts, receive, answerAsync(context, parts))
-  }
+async function receiveTask(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
+  const received = await receiveJson(context, options, isTaskImagePath)
+  if (!received.ok) return received
+  const request = parseTaskRequest(received.value.document, received.value.images)
+  return request.ok ? succeed({ request: request.value }) : request
 }

@@ -4,7 +4,7 @@ import {
   webhookEvents,
   webhookIdPattern,
 } from '../../domain/webhooks/webhook.ts'
-import { listedTask, taskId } from './taskRecord.ts'
+import { taskId } from './taskRecord.ts'
 
 export const webhookId = z.string().regex(webhookIdPattern).meta({
   description: 'The public identifier of a webhook.',
@@ -78,37 +78,3 @@ export const deliveryList = listOf(delivery)
 function listOf<Row extends z.ZodType>(row: Row) {
   return z.object({ object: z.literal('list'), data: z.array(row), has_more: z.boolean() })
 }
-
-/** What a receiver gets when a task ends. */
-export const taskEvent = z
-  .object({
-    type: z.enum(webhookEvents),
-    timestamp: z.iso.datetime().meta({ description: 'When the task ended.' }),
-    data: listedTask,
-  })
-  .meta({ id: 'TaskEvent', description: 'The end of a task, with its record as it ended.' })
-
-/** What a receiver gets from `POST /v1/webhooks/{webhook_id}/test`. */
-export const testEvent = z
-  .object({
-    type: z.literal('webhook.test'),
-    timestamp: z.iso.datetime(),
-    data: z.object({ webhook_id: webhookId }),
-  })
-  .meta({ id: 'WebhookTestEvent', description: 'A test of a webhook.' })
-
-/** The headers of every delivery (Standard Webhooks). */
-export const deliveryHeaders = z.object({
-  'webhook-id': deliveryId.meta({
-    description: 'The same in every try and redelivery of one event. Ignore an id that you know.',
-  }),
-  'webhook-timestamp': z.string().regex(/^\d+$/).meta({
-    description: 'When this try was made, in Unix seconds. Refuse one that is minutes old.',
-    example: '1767225641',
-  }),
-  'webhook-signature': z.string().meta({
-    description:
-      'One or two signatures, separated by a space: `v1,` and the Base64 of HMAC-SHA256 over `id.timestamp.body`. Accept the delivery when one of them is right.',
-    example: 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
-  }),
-})

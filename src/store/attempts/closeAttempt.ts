@@ -192,7 +192,7 @@ export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::f
  * attempts, because they ask the gate for live tasks only.
  *
  * An open attempt of a present process stays open, and its process closes it when the call ends. If that process is
- * lost before that, `markLost` in `workerProcesses.ts` closes it.
+ * lost before that, `loseCall` in `beats.ts` closes it.
  */
 export function closeLostAttemptsSql(tasks: string): string {
   return `

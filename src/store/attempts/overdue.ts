@@ -14,7 +14,11 @@ const offerOverdueAfterMs = 3_000
 export const overdueMsSql = `case when started_at is null then ${offerOverdueAfterMs}::float8
       else ${overdueAfterMs}::float8 end`
 
+/** Limit for the time without a check of a waiting task, whose run somebody may have terminated. */
+const uncheckedMsMax = 120_000
+
 /** When to check a row of `task` that waits for `delayMs`, an SQL expression, and whose worker does not ask again. */
 export function checkAfterWaitSql(delayMs: string): string {
-  return `least(deadline_at, now() + interval '1 millisecond' * (${delayMs} + ${overdueMsSql}))`
+  return `least(deadline_at,
+    now() + interval '1 millisecond' * least(${delayMs} + ${overdueMsSql}, ${uncheckedMsMax}))`
 }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
-import { messagesOf } from './notifier.ts'
 
 export type Listener = { readonly close: () => Promise<void> }
 
@@ -9,7 +8,7 @@ type ListenerOptions = {
   /**
    * The channel to listen on. It becomes part of the SQL text, so it must never come from outside this code.
    */
-  readonly channel: 'task_end'
+  readonly channel: 'task_end' | 'sync_task'
   /** Called with each message of a `Notifier`. */
   readonly onMessage: (text: string) => void
   /** Called each time a connection starts to listen. Messages that were sent before may have been missed. */
@@ -73,7 +72,7 @@ async function listenOnce(
     client.on('error', resolve)
     client.on('end', () => resolve(new Error('the listening connection ended')))
   })
-  client.on('notification', ({ payload }) => messagesOf(payload ?? '').forEach(options.onMessage))
+  client.on('notification', ({ payload = '' }) => options.onMessage(payload))
   try {
     await client.connect()
     await client.query(`listen ${options.channel}`)

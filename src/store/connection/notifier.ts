@@ -5,7 +5,7 @@ import { createPool } from './pool.ts'
 export type Notifier = {
   /**
    * Queues a message and returns at once. The message is sent while the caller goes on. Never throws. A message may
-   * be lost, so its receivers must also read the database from time to time. The text must not contain a line break.
+   * be lost, so its receivers must also read the database from time to time.
    */
   readonly send: (channel: string, text: string) => void
   /** Sends the queued messages and closes the connection. Takes a few seconds when PostgreSQL does not answer. */
@@ -18,8 +18,6 @@ type Message = { readonly channel: string; readonly text: string }
 const pendingMax = 10_000
 /** Limit for connecting and for one statement. A message that is older than this is no longer of use. */
 const sendTimeoutMs = 2_000
-/** PostgreSQL accepts payloads of fewer than 8,000 bytes (its documentation of NOTIFY). */
-const payloadBytesMax = 7_999
 
 /**
  * Creates the sender of this process for notifications of PostgreSQL. It has a connection of its own. While a
@@ -75,34 +73,11 @@ export function createNotifier(options: {
 
 /** Sends the messages in one transaction, whose commit does not wait for the disk. */
 async function notify(pool: Pool, messages: readonly Message[]): Promise<void> {
-  const payloads = payloadsOf(messages)
   await pool.query({
     name: 'notify',
     // The setting belongs to the transaction, so that it also holds behind a pooler of connections.
-    text: `select set_config('synchronous_commit', 'off', true), count(pg_notify(channel, payload))
-      from unnest($1::text[], $2::text[]) as message (channel, payload)`,
-    values: [payloads.map(({ channel }) => channel), payloads.map(({ text }) => text)],
+    text: `select set_config('synchronous_commit', 'off', true), count(pg_notify(channel, text))
+      from unnest($1::text[], $2::text[]) as message (channel, text)`,
+    values: [messages.map(({ channel }) => channel), messages.map(({ text }) => text)],
   })
-}
-
-/** Joins the messages of each channel into as few payloads as possible. */
-function payloadsOf(messages: readonly Message[]): readonly Message[] {
-  const payloads: Message[] = []
-  const openPayloads = new Map<string, string>()
-  for (const { channel, text } of messages) {
-    const open = openPayloads.get(channel)
-    const longer = open === undefined ? text : `${open}\n${text}`
-    if (open === undefined || Buffer.byteLength(longer) <= payloadBytesMax) {
-      openPayloads.set(channel, longer)
-    } else {
-      payloads.push({ channel, text: open })
-      openPayloads.set(channel, text)
-    }
-  }
-  return [...payloads, ...[...openPayloads].map(([channel, text]) => ({ channel, text }))]
-}
-
-/** Returns the messages of one payload. */
-export function messagesOf(payload: string): readonly string[] {
-  return payload === '' ? [] : payload.split('\n')
 }

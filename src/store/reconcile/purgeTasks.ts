@@ -14,11 +14,11 @@ export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
 }
 
 const purgeSql = `
-  with gone as (
-    delete from task where task_id in (
-      select task_id from task where purge_at <= now()
-      order by purge_at limit $1 for update skip locked)
-    returning task_id
+  with due as materialized (
+    select task_id as due_id from task where purge_at <= now()
+    order by purge_at limit $1 for update skip locked
+  ), gone as (
+    delete from task using due where task_id = due_id returning task_id
   ), uploads as (
     update upload set sweep_after = least(sweep_after, now())
     from gone where upload.task_id = gone.task_id

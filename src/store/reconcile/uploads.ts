@@ -40,11 +40,13 @@ export async function takeUploads(
   retryMs: number,
 ): Promise<readonly string[]> {
   const { rows } = await pool.query<{ uploadId: string }>({
-    text: `update upload set sweep_after = '-infinity',
+    text: `with due as materialized (
+        select upload_id as due_id from upload where coalesce(next_try_at, sweep_after) <= now()
+        order by coalesce(next_try_at, sweep_after) limit $1 for update skip locked
+      )
+      update upload set sweep_after = '-infinity',
         next_try_at = now() + $2::float8 * interval '1 millisecond'
-      where upload_id in (
-        select upload_id from upload where coalesce(next_try_at, sweep_after) <= now()
-        order by coalesce(next_try_at, sweep_after) limit $1 for update skip locked)
+      from due where upload_id = due_id
       returning upload_id as "uploadId"`,
     values: [limit, retryMs],
   })
@@ -117,10 +119,12 @@ const excessSql = `
  */
 export async function forgetRequests(pool: Pool, limit: number): Promise<number> {
   const { rowCount } = await pool.query({
-    text: `update task set request = null, retry_until = null, retry_bytes = null
-      where task_id in (
-        select task_id from task where retry_until <= now()
-        order by retry_until limit $1 for update skip locked)`,
+    text: `with due as materialized (
+        select task_id as due_id from task where retry_until <= now()
+        order by retry_until limit $1 for update skip locked
+      )
+      update task set request = null, retry_until = null, retry_bytes = null
+      from due where task_id = due_id`,
     values: [limit],
   })
   return rowCount ?? 0

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import { silentMs } from '../../domain/limits.ts'
 import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
@@ -31,7 +32,7 @@ export type LockedAttempt = {
   readonly channel: string
   readonly answerId: string
   readonly upstreamKey: string
-  /** Whether the process that makes the call is present: it has a row that is not marked as lost. */
+  /** Whether the process that makes the call is present: its last beat is not too long ago. */
   readonly present: boolean
   readonly closedAtMs: number | null
   readonly class: string | null
@@ -106,7 +107,8 @@ export const isLiveSql = `status not in ('succeeded', 'failed')`
 
 /** A condition on a row of `attempt`: the process that makes its call is present. */
 export const processPresentSql = `exists (
-    select from worker_process p where p.process_id = attempt.process_id and p.lost_at is null)`
+    select from worker_process p where p.process_id = attempt.process_id
+      and p.seen_at > clock_timestamp() - interval '${silentMs} milliseconds')`
 
 const attemptsSql = `
   select n, channel, answer_id as "answerId", upstream_key as "upstreamKey",

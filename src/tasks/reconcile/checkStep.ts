@@ -1,64 +1,74 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
-import type { OverdueTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 import type { RunReport, StartTask } from '../../domain/ports/taskRuns.ts'
-import type { PostponeOnErrorDeps } from './inParallel.ts'
-import { inParallel, postponeOnError } from './inParallel.ts'
-import type { ReconcileStep, ReportFinding } from './reconciler.ts'
+import type { DueTask } from '../../store/reconcile/claims.ts'
+import type { ReconcileStore } from '../../store/reconcile/reconcileStore.ts'
+import type { createProduceImage } from '../produceImage.ts'
+import { AnswerUnknownError } from '../storedAnswer.ts'
+import type { Finding, ReconcileStep } from './reconciler.ts'
+import { inParallel } from './reconciler.ts'
 
-export type CheckDeps = PostponeOnErrorDeps & {
-  readonly store: Pick<ReconcileStore, 'overdueTasks' | 'postponeChecks'>
+export type CheckDeps = {
+  readonly store: Pick<ReconcileStore, 'claimToCheck' | 'markStarted'>
   readonly reportRun: (taskId: string) => Promise<RunReport>
   readonly startTask: StartTask
-  readonly cancelTask: AttemptStore['cancelTask']
   readonly settleStored: (taskId: string) => Promise<boolean>
-  readonly failTask: AttemptStore['failTask']
+  readonly produceImage: ReturnType<typeof createProduceImage>
+  readonly attempts: Pick<AttemptStore, 'cancelTask' | 'failTask'>
+  /** Called when the check of one task fails, for example because the blob store is unreachable. */
+  readonly onError: (taskId: string, error: unknown) => void
 }
 
 const batchMax = 100
 const parallel = 8
 
 /**
- * The failure of a task whose run ended without recording an end. `failTask` sets `workPossible` to true if a
- * call may have done work.
- */
-const lostRun: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: false }
-
-/**
- * Creates the step that asks Temporal about live tasks that no worker has updated for too long. The step then
- * repairs what is broken.
+ * Creates the step that looks after live tasks that no worker has updated for long: it asks Temporal about their runs,
+ * repairs what is broken, and ends tasks that are past their end. A task that it leaves as it is is checked again:
+ * the claim has planned that.
  */
 export function createCheckStep(deps: CheckDeps): ReconcileStep {
   return {
     name: 'check',
     everyMs: 1_000,
     run: async (signal, report) => {
-      const overdue = await deps.store.overdueTasks(batchMax)
-      await inParallel(overdue, { parallel, signal }, (task) =>
-        postponeOnError(deps, task.start.taskId, () => check(deps, task, report)),
-      )
+      let claimed: readonly DueTask[]
+      do {
+        claimed = await deps.store.claimToCheck(batchMax)
+        await inParallel(claimed, { parallel, signal }, async (task) => {
+          const { taskId } = task.start
+          try {
+            const found = task.pastEnd ? await end(deps, task) : await check(deps, task)
+            if (found !== undefined) report({ found, count: 1, taskId })
+          } catch (error) {
+            deps.onError(taskId, error)
+          }
+        })
+      } while (claimed.length === batchMax && !signal.aborted)
     },
   }
 }
 
-async function check(deps: CheckDeps, task: OverdueTask, report: ReportFinding): Promise<void> {
-  const { taskId } = task.start
-  const run = await deps.reportRun(taskId)
+/** What was done about a task. `undefined`: nothing. */
+type Found = Finding['found'] | undefined
+
+async function check(deps: CheckDeps, task: DueTask): Promise<Found> {
+  if (!task.started) return undefined
+  const run = await deps.reportRun(task.start.taskId)
   switch (run) {
     case 'running':
-      return deps.store.postponeChecks([taskId], 'running')
+      return undefined
     case 'unreachable':
-      report({ found: 'unreachable', count: 1, taskId })
-      return deps.store.postponeChecks([taskId], 'temporal_unreachable')
+      return 'unreachable'
     case 'missing':
-      return startAgain(deps, task, report)
+      return startAgain(deps, task)
     case 'completed':
     case 'failed':
-      return endWithoutRun(deps, task, { stopped: false }, report)
+      return endWithoutRun(deps, task, { stopped: false })
     case 'cancelled':
     case 'terminated':
-      return endWithoutRun(deps, task, { stopped: true }, report)
+      return endWithoutRun(deps, task, { stopped: true })
     default:
       return assertNever(run)
   }
@@ -68,18 +78,17 @@ async function check(deps: CheckDeps, task: OverdueTask, report: ReportFinding):
  * Starts the workflow again when Temporal has no run of an accepted task, for example because Temporal's data
  * is lost. While a call of the task is under way, waits for the call.
  */
-async function startAgain(
-  deps: CheckDeps,
-  task: OverdueTask,
-  report: ReportFinding,
-): Promise<void> {
-  const { taskId } = task.start
-  if (task.callUnderWay) return deps.store.postponeChecks([taskId], 'call_under_way')
-  const result = await deps.startTask(task.start)
-  if (result.kind === 'failed') return deps.store.postponeChecks([taskId], 'temporal_unreachable')
-  report({ found: 'restarted', count: 1, taskId })
-  return deps.store.postponeChecks([taskId], 'running')
+async function startAgain(deps: CheckDeps, { start, callOpen }: DueTask): Promise<Found> {
+  if (callOpen) return undefined
+  const { kind } = await deps.startTask(start)
+  return kind === 'failed' ? undefined : 'restarted'
 }
+
+/**
+ * The failure of a task whose run ended without recording an end. `failTask` sets `workPossible` to true if a
+ * call may have done work.
+ */
+const lostRun: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: false }
 
 /**
  * Ends a live task whose run has ended. Either an operator stopped the run, or the run could not record the
@@ -91,18 +100,35 @@ async function startAgain(
  */
 async function endWithoutRun(
   deps: CheckDeps,
-  task: OverdueTask,
+  { start: { taskId }, callOpen }: DueTask,
   run: { readonly stopped: boolean },
-  report: ReportFinding,
-): Promise<void> {
-  const { taskId } = task.start
-  if (await deps.settleStored(taskId)) return report({ found: 'settled', count: 1, taskId })
-  if (task.callUnderWay) return deps.store.postponeChecks([taskId], 'call_under_way')
-  if (run.stopped && (await deps.cancelTask(taskId, 'asked')) === 'cancelled') {
-    return report({ found: 'cancelled', count: 1, taskId })
-  }
-  const result = await deps.failTask(taskId, lostRun)
-  if (result === 'failed') report({ found: 'failed', count: 1, taskId })
-  // The call may have begun after this task was listed as overdue.
-  if (result === 'call_under_way') await deps.store.postponeChecks([taskId], 'call_under_way')
+): Promise<Found> {
+  if (await deps.settleStored(taskId)) return 'settled'
+  if (callOpen) return undefined
+  const { cancelTask, failTask } = deps.attempts
+  if (run.stopped && (await cancelTask(taskId, 'asked')) === 'cancelled') return 'cancelled'
+  return (await failTask(taskId, lostRun)) === 'failed' ? 'failed' : undefined
+}
+
+/** The failure of a task that must end while the blob store cannot say whether an answer is stored. */
+const storeUnreadable: TaskFailure = {
+  code: 'generation_timeout',
+  cause: 'deadline',
+  workPossible: true,
+}
+
+/**
+ * Ends a task past its end, without Temporal. The gate allows no call any more, so `produceImage` only settles a stored
+ * answer or returns how the task must end. When the blob store cannot be read, the step looks again until some minutes
+ * after the hard end. Then it fails the task with PostgreSQL alone, so that an outage of the blob store does not keep
+ * the hold for ever.
+ */
+async function end(deps: CheckDeps, { start: { taskId }, graceOver }: DueTask): Promise<Found> {
+  const result = await deps.produceImage({ taskId }).catch((error: unknown) => {
+    if (!graceOver || !(error instanceof AnswerUnknownError)) throw error
+    return { kind: 'end', failure: storeUnreadable } as const
+  })
+  if (result.kind === 'succeeded') return 'settled'
+  if (result.kind !== 'end') return undefined
+  return (await deps.attempts.failTask(taskId, result.failure)) === 'failed' ? 'failed' : undefined
 }

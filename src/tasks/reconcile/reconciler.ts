@@ -1,118 +1,54 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-type ReconcilerDeps = {
-  /**
-   * Takes the reconciler's lock, or checks that this process still has it. Returns whether this process has
-   * the lock. Never throws.
-   */
-  readonly hold: () => Promise<boolean>
-  readonly release: () => Promise<void>
-  readonly steps: readonly ReconcileStep[]
-  readonly onFinding: (finding: Finding) => void
-  /** Called when a step throws. The step runs again after its pause, and the other steps are not affected. */
-  readonly onStepError: (step: ReconcileStepName, error: unknown) => void
-}
-
 export type Reconciler = {
   readonly start: () => void
-  /** Lets each step finish the item that it works on, then gives up the lock. */
+  /** Lets each step finish the item that it works on. */
   readonly stop: () => Promise<void>
-  readonly isLeader: () => boolean
 }
 
-/** How often the reconciler takes or checks its lock. */
-const lockCheckEveryMs = 1_000
 /** Limit for one execution of a step. After this time the step finishes its current item and stops. */
 const runTimeoutMs = 30_000
-/**
- * When this process stops being the leader, it waits this long at most for the steps to end. A step may hang in one
- * item.
- */
+/** How long a stopping process waits for its steps. A step may hang in one item. */
 const stepsEndTimeoutMs = 5_000
 
 /**
- * Creates the reconciler of one worker. It repairs what crashes and outages leave behind. Every worker has a
- * reconciler, but only the one with the lock is the leader and runs the steps. Each step has its own loop, so
- * a step that hangs does not delay the others. For a moment there may be two leaders. This does no harm,
- * because a change is written only if the row still has the expected state.
+ * Creates the reconciler of one worker, which repairs what crashes and outages leave behind. Every worker has one, and
+ * all of them work at the same time: each claims its work by a statement that gives it to nobody else. Each step has
+ * its own loop, so a step that hangs does not delay the others.
  */
-export function createReconciler(deps: ReconcilerDeps): Reconciler {
+export function createReconciler(deps: {
+  readonly steps: readonly ReconcileStep[]
+  readonly onFinding: (finding: Finding) => void
+  /** Called when a step throws. The step runs again after its pause. */
+  readonly onStepError: (step: ReconcileStepName, error: unknown) => void
+}): Reconciler {
   const stopping = new AbortController()
-  let lead: Lead | undefined
-  let loop = Promise.resolve()
+  let loops: readonly Promise<void>[] = []
 
-  async function run(): Promise<void> {
+  async function repeat(step: ReconcileStep): Promise<void> {
     while (!stopping.signal.aborted) {
-      if (await deps.hold()) lead ??= startLead(deps)
-      else await endLead()
-      await pause(lockCheckEveryMs, stopping.signal)
+      const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(runTimeoutMs)])
+      try {
+        await step.run(signal, (finding) => deps.onFinding({ step: step.name, ...finding }))
+      } catch (error) {
+        deps.onStepError(step.name, error)
+      }
+      await sleep(step.everyMs, undefined, { signal: stopping.signal }).catch(() => {})
     }
-    await endLead()
-    await deps.release()
-  }
-
-  async function endLead(): Promise<void> {
-    const ended = lead
-    lead = undefined
-    await ended?.end()
   }
 
   return {
     start: () => {
-      loop = run()
+      loops = deps.steps.map(repeat)
     },
     stop: async () => {
       stopping.abort()
-      await loop
-    },
-    isLeader: () => lead !== undefined,
-  }
-}
-
-/** The loops of all steps. They exist while this process is the leader. */
-type Lead = { readonly end: () => Promise<void> }
-
-function startLead(deps: ReconcilerDeps): Lead {
-  const ending = new AbortController()
-  const loops = deps.steps.map((step) => repeat(deps, step, ending.signal))
-  return {
-    end: async () => {
-      ending.abort()
       await Promise.race([Promise.all(loops), sleep(stepsEndTimeoutMs, undefined, { ref: false })])
     },
   }
 }
 
-async function repeat(
-  deps: ReconcilerDeps,
-  step: ReconcileStep,
-  ending: AbortSignal,
-): Promise<void> {
-  while (!ending.aborted) {
-    const signal = AbortSignal.any([ending, AbortSignal.timeout(runTimeoutMs)])
-    try {
-      await step.run(signal, (finding) => deps.onFinding({ step: step.name, ...finding }))
-    } catch (error) {
-      deps.onStepError(step.name, error)
-    }
-    await pause(step.everyMs, ending)
-  }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {})
-}
-
-type ReconcileStepName =
-  | 'start'
-  | 'check'
-  | 'terminated'
-  | 'end'
-  | 'excess'
-  | 'sweep'
-  | 'purge'
-  | 'count'
-  | 'webhook'
+type ReconcileStepName = 'lose' | 'start' | 'check' | 'excess' | 'sweep' | 'purge' | 'webhook'
 
 /** One kind of repair. */
 export type ReconcileStep = {
@@ -130,14 +66,15 @@ export type ReconcileStep = {
 export type Finding = {
   readonly step: ReconcileStepName
   readonly found:
+    | 'lost'
     | 'started'
     | 'start_failed'
+    | 'taken_over'
     | 'restarted'
     | 'unreachable'
     | 'settled'
     | 'failed'
     | 'cancelled'
-    | 'made_due'
     | 'excess'
     | 'swept'
     | 'forgotten'
@@ -147,3 +84,25 @@ export type Finding = {
 }
 
 export type ReportFinding = (finding: Omit<Finding, 'step'>) => void
+
+/**
+ * Runs the effect for every item, for at most `parallel` items at once. Starts no further item after the
+ * signal has aborted. An item that throws does not stop the others. When all items are done, throws the first
+ * error.
+ */
+export async function inParallel<Item>(
+  items: readonly Item[],
+  options: { readonly parallel: number; readonly signal: AbortSignal },
+  effect: (item: Item) => Promise<void>,
+): Promise<void> {
+  const errors: unknown[] = []
+  const queue = items.values()
+  const runs = Array.from({ length: Math.min(options.parallel, items.length) }, async () => {
+    for (const item of queue) {
+      if (options.signal.aborted) return
+      await effect(item).catch((error: unknown) => errors.push(error))
+    }
+  })
+  await Promise.all(runs)
+  if (errors.length > 0) throw errors[0]
+}

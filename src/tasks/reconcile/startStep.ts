@@ -1,44 +1,70 @@
-import type { ReconcileStore } from '../../domain/ports/reconcileStore.ts'
-import type { StartTask } from '../../domain/ports/taskRuns.ts'
-import { inParallel } from './inParallel.ts'
-import type { ReconcileStep } from './reconciler.ts'
+import type { Family } from '../../domain/models/models.ts'
+import { families } from '../../domain/models/models.ts'
+import type { StartTask, TaskStart } from '../../domain/ports/taskRuns.ts'
+import type { ReconcileStore } from '../../store/reconcile/reconcileStore.ts'
+import type { DirectRuns } from '../directRuns.ts'
+import type { ReconcileStep, ReportFinding } from './reconciler.ts'
+import { inParallel } from './reconciler.ts'
 
-const batchMax = 200
+const batchMax = 100
 const parallel = 16
 
 /**
- * Creates the step that starts the workflows of accepted tasks that have none. A task has no workflow when
- * Temporal was slow or unreachable, when the API process died after its answer, or when an offer was lost.
+ * Creates the step that starts the workflows of accepted tasks that have none: Temporal was away, the API had many
+ * starts under way or died after its answer, or no worker had room for a synchronous task.
  *
- * After the first failure the step tries no other task until its next execution. So an unreachable Temporal
- * costs a few calls per second instead of thousands.
+ * While Temporal is away, the step claims as many tasks as this worker has free slots, and the worker carries them out
+ * itself. The first of them is tried as a start each time, so the step notices when Temporal is back.
  */
 export function createStartStep(deps: {
-  readonly store: Pick<ReconcileStore, 'unstartedTasks' | 'markStarted' | 'postponeChecks'>
+  readonly store: Pick<ReconcileStore, 'claimUnstarted' | 'markStarted'>
   readonly startTask: StartTask
+  readonly direct: Pick<DirectRuns, 'free' | 'run'>
 }): ReconcileStep {
+  const { store, direct } = deps
+  let away = false
+
+  /** Carries the task out in this process. Without a free slot, the task is due again soon. */
+  function runHere(start: TaskStart, report: ReportFinding): void {
+    if (direct.free(start.family) <= 0) return
+    direct.run(start)
+    report({ found: 'taken_over', count: 1, taskId: start.taskId })
+  }
+
+  async function startOrRun(start: TaskStart, report: ReportFinding): Promise<void> {
+    const { kind } = await deps.startTask(start)
+    away = kind === 'failed'
+    report({ found: away ? 'start_failed' : 'started', count: 1, taskId: start.taskId })
+    if (away) return runHere(start, report)
+    await store.markStarted(start.taskId)
+  }
+
+  /** Returns whether a full batch was started, so that more tasks are probably due. */
+  async function startBatch(
+    family: Family,
+    signal: AbortSignal,
+    report: ReportFinding,
+  ): Promise<boolean> {
+    const limit = away ? Math.max(1, direct.free(family)) : batchMax
+    const [first, ...others] = await store.claimUnstarted(family, limit)
+    if (first === undefined) return false
+    // No task waits until a start has failed, which can take seconds.
+    if (away) for (const start of others.splice(0)) runHere(start, report)
+    await startOrRun(first, report)
+    await inParallel(others, { parallel, signal }, async (start) => {
+      if (away) runHere(start, report)
+      else await startOrRun(start, report)
+    })
+    return !away && others.length + 1 === batchMax
+  }
+
   return {
     name: 'start',
     everyMs: 1_000,
     run: async (signal, report) => {
-      let startedAll: boolean
-      do {
-        const started: string[] = []
-        const failed: string[] = []
-        const due = await deps.store.unstartedTasks(batchMax)
-        await inParallel(due, { parallel, signal }, async (start) => {
-          if (failed.length > 0) return
-          const result = await deps.startTask(start)
-          const list = result.kind === 'failed' ? failed : started
-          list.push(start.taskId)
-        })
-        await deps.store.markStarted(started)
-        await deps.store.postponeChecks(failed, 'not_started')
-        if (started.length > 0) report({ found: 'started', count: started.length })
-        if (failed.length > 0) report({ found: 'start_failed', count: failed.length })
-        startedAll = started.length === batchMax
-        // After an outage of Temporal very many tasks are due, so a full batch is followed by the next at once.
-      } while (startedAll && !signal.aborted)
+      await inParallel(families, { parallel: families.length, signal }, async (family) => {
+        while ((await startBatch(family, signal, report)) && !signal.aborted);
+      })
     },
   }
 }

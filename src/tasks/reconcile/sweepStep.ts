@@ -1,8 +1,8 @@
 import { keptInputBytesMax } from '../../domain/limits.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
-import type { ReconcileStore } from '../../domain/ports/reconcileStore.ts'
-import { inParallel } from './inParallel.ts'
+import type { ReconcileStore } from '../../store/reconcile/reconcileStore.ts'
 import type { ReconcileStep, ReportFinding } from './reconciler.ts'
+import { inParallel } from './reconciler.ts'
 
 const batchMax = 100
 const parallel = 8

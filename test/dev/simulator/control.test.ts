@@ -20,16 +20,6 @@ describe('a test in another process than the simulator', () => {
     expect(call).toMatchObject({ prompt: 'a dog', body: bodyB('a dog') })
   })
 
-  it('waits for calls, but not longer than it wants', async () => {
-    const waiting = client.waitForCalls(2, { prompt: 'late' })
-    await callB(bodyB('late'))
-    await callB(bodyB('later'))
-    expect(await waiting).toHaveLength(2)
-    await expect(client.waitForCalls(3, { prompt: 'late' }, 30)).rejects.toThrow(
-      'The simulator saw 2 of 3 calls within 30 ms',
-    )
-  })
-
   it('scripts faults and removes them again', async () => {
     await client.script({ prompt: 'cat' }, ['500', '429 times=9'])
     expect((await callB(bodyB('a dog'))).status).toBe(200)
@@ -38,13 +28,6 @@ describe('a test in another process than the simulator', () => {
     await client.reset()
     expect((await callB(bodyB('a cat'))).status).toBe(200)
     expect(await client.calls()).toHaveLength(1)
-  })
-
-  it('limits the calls of a model', async () => {
-    await client.limit({ model: 'familyb-image-2-vip', grants: 1, windowMs: 60_000 })
-    expect((await callB(bodyB('x'))).status).toBe(200)
-    expect((await callB(bodyB('x'))).status).toBe(429)
-    expect((await callA(bodyA('x'))).status).toBe(200)
   })
 
   it('releases the held calls that match, or all', async () => {

@@ -139,12 +139,11 @@ describe('a fault', () => {
     expect((await callB(bodyB('x'))).headers.get(header)).toBe(value)
   })
 
-  it.each([0, -7200, 3600])('can name a date by a clock that is %i s ahead', async (skew) => {
-    running().script({}, [`429 retry-after=30 form=date skew=${skew}`])
+  it('can name a date', async () => {
+    running().script({}, ['429 retry-after=30 form=date'])
     const { headers } = await callB(bodyB('x'))
     const date = Date.parse(headers.get('date') ?? '')
     expect(Date.parse(headers.get('retry-after') ?? '') - date).toBe(30_000)
-    expect(Math.abs(date - (Date.now() + skew * 1000))).toBeLessThan(3000)
   })
 
   it('says in the details of family A how long to wait and which quota is used up', async () => {
@@ -165,8 +164,8 @@ describe('a fault', () => {
   })
 
   it('carries the texts that its fields give', async () => {
-    running().script({}, ['400 message="Too many dogs." param=n', 'moderation stage=output'])
-    const error = { message: 'Too many dogs.', param: 'n' }
+    running().script({}, ['400 message="Too many dogs."', 'moderation stage=output'])
+    const error = { message: 'Too many dogs.' }
     expect((await callB(bodyB('x'))).json).toMatchObject({ error })
     const details = { moderation_stage: 'output' }
     expect((await callB(bodyB('x'))).json).toMatchObject({ error: { moderation_details: details } })

@@ -26,16 +26,6 @@ const succeed = (taskId: string) => api.tasks.succeed(taskId)
 const errorOf = async (answer: Response) => errorResponse.parse(await answer.json()).error
 
 describe('a synchronous call', () => {
-  it('gets a 500 that it may repeat when a crash of PostgreSQL has lost its task', async () => {
-    const { answer } = await answerAfter(api.tasks.loseTask)
-    expect(answer.status).toBe(500)
-    for (const name of ['x-should-retry', 'x-task-id', 'location']) {
-      expect(answer.headers.get(name)).toBeNull()
-    }
-    expect(await errorOf(answer)).toMatchObject({ type: 'new_api_error', code: 'internal_error' })
-    expect(String(api.reported.at(-1))).toContain('PostgreSQL has lost')
-  })
-
   const failures = [
     ['rejected', 'content_policy_violation', false, '400 invalid_request_error moderation_blocked'],
     ['refused', 'rate_limit_exceeded', false, '429 rate_limit_error rate_limit_exceeded, after 7'],

@@ -325,6 +325,21 @@ it('a body takes no memory for what its client declares before it has room', asy
   expect(allocated).toEqual([64 * 1024, 2 * mebibyte])
 })
 
+it('a body that arrived before it was read, and takes room, is read to its last byte', async () => {
+  const budget = createByteBudget({ bytesMax: mebibyte, freeBytes: 1024 })
+  const url = await listenKoa(async (context) => {
+    await sleep(100)
+    const room = budget.open('a')
+    const read = await readBody(context, { limitBytes: mebibyte, room })
+    room.end()
+    context.body = String(read.ok && read.value.length)
+  })
+  for (const bytes of [2_000, 5_000, 20_000, 70_000]) {
+    const answer = await fetch(url, { method: 'POST', body: spaces(bytes) })
+    expect(await answer.text()).toBe(String(bytes))
+  }
+})
+
 it('a body whose client leaves is not waited for any longer', async () => {
   const ended = Promise.withResolvers<unknown>()
   const room = createByteBudget({ bytesMax: mebibyte, freeBytes: mebibyte }).open('a')

@@ -20,6 +20,9 @@ export type Submitted = {
   readonly created_at: number
 }
 
+/** The longest wait that the API allows in a lookup. */
+const waitSecondsMax = 60
+
 /** A client of the HTTP API that sends one API key. */
 export function createClient(url: string, secret: string) {
   const authorization = `Bearer ${secret}`
@@ -47,11 +50,15 @@ export function createClient(url: string, secret: string) {
     return submitted
   }
 
-  async function lookup(taskId: string): Promise<Response> {
-    return fetch(`${url}/v1/tasks/${taskId}`, { headers: { authorization } })
+  async function lookup(taskId: string, waitSeconds?: number): Promise<Response> {
+    const prefer = waitSeconds === undefined ? {} : { prefer: `wait=${waitSeconds}` }
+    return fetch(`${url}/v1/tasks/${taskId}`, { headers: { authorization, ...prefer } })
   }
 
-  /** Polls until the task ends. Adds every record to `seen`. Throws after `limitMs`. */
+  /**
+   * Waits until the task ends. With `everyMs` it polls, which takes much more CPU, and adds every record to
+   * `seen`. Throws after `limitMs`.
+   */
   async function ended(
     taskId: string,
     options: {
@@ -60,17 +67,19 @@ export function createClient(url: string, secret: string) {
       readonly seen?: TaskRecord[]
     } = {},
   ): Promise<TaskRecord> {
-    const { limitMs = 60_000, everyMs = 100, seen } = options
+    const { limitMs = 60_000, everyMs, seen } = options
     const endsAtMs = performance.now() + limitMs
     for (;;) {
-      const answer = await lookup(taskId)
+      const leftSeconds = Math.ceil((endsAtMs - performance.now()) / 1_000)
+      const waitSeconds = Math.min(waitSecondsMax, Math.max(1, leftSeconds))
+      const answer = await lookup(taskId, everyMs === undefined ? waitSeconds : undefined)
       if (answer.status !== 200) throw new Error(`lookup: ${answer.status} ${await answer.text()}`)
       const record: TaskRecord = JSON.parse(await answer.text())
       seen?.push(record)
       if (record.status !== 'queued' && record.status !== 'processing') return record
       if (performance.now() > endsAtMs)
         throw new Error(`${taskId} is ${record.status} after ${limitMs} ms`)
-      await sleep(everyMs)
+      await sleep(everyMs ?? 0)
     }
   }
 

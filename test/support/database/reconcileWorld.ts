@@ -6,13 +6,13 @@ import type { Pool } from 'pg'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
 import type { AttemptStore, OpenedAttempt } from '../../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
-import type { ReconcileStore } from '../../../src/domain/ports/reconcileStore.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../../../src/domain/upstream/answerMeta.ts'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
-import { createReconcileStore } from '../../../src/wiring/stores.ts'
-import { alwaysPresent, createTestAttempts } from './testAttempts.ts'
+import type { ReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
+import { createReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
+import { alwaysBeating, createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
 
 /** The parts of a reconciler on a real database and a file blob store. An upstream call throws. */
@@ -33,7 +33,7 @@ export async function openReconcileWorld(): Promise<ReconcileWorld> {
   const attempts = await createTestAttempts(pool)
   const blobs = await createFileBlobStore({ directory, randomBytes })
   const produceImage = createProduceImage({
-    presence: alwaysPresent,
+    beats: alwaysBeating,
     attempts,
     blobs,
     callUpstream: async () => {

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
-import type { Presence } from '../../../src/tasks/presence.ts'
+import type { Beats } from '../../../src/tasks/beats.ts'
 import type { AnnounceEnd } from '../../../src/store/tasks/announceEnd.ts'
 import { createAttemptStore } from '../../../src/wiring/stores.ts'
 
@@ -69,11 +69,8 @@ export async function insertAttempt(
   return answerId
 }
 
-/** The presence of a process whose beats always succeed. */
-export const alwaysPresent: Pick<Presence, 'isPresent' | 'during'> = {
-  isPresent: () => true,
-  during: (_answerId, work) => work(() => {}),
-}
+/** A process whose beats always succeed. */
+export const alwaysBeating: Pick<Beats, 'mayCall'> = { mayCall: () => true }
 
 /** The process of the attempt store that `createTestAttempts` returns. */
 export const testProcessId = 'this-process'
@@ -88,7 +85,9 @@ export async function createTestAttempts(
     await pool.query('insert into channel (name) values ($1) on conflict do nothing', [name])
   }
   await pool.query(
-    'insert into worker_process (process_id, accepting) values ($1, true) on conflict do nothing',
+    // No test sends the beats of this process, so its last one lies in the future.
+    `insert into worker_process (process_id, seen_at) values ($1, now() + interval '1 day')
+     on conflict do nothing`,
     [testProcessId],
   )
   return createAttemptStore({

@@ -109,7 +109,6 @@ export function createFakeTasks(blobs: BlobStore) {
         waiters.splice(waiters.indexOf(taskId), 1)
       }
     },
-    awaitEndOfCall: (taskId, signal) => service.awaitEnd(taskId, signal),
     follow: async function* (taskId, signal, lastId) {
       let seenId = lastId
       for (;;) {
@@ -176,12 +175,6 @@ export function createFakeTasks(blobs: BlobStore) {
     change,
     succeed: finish,
     fail: end,
-    /** Removes a task, as a crash of PostgreSQL can. */
-    loseTask: (taskId: string) => {
-      tasks.delete(taskId)
-      for (const [key, named] of keys) if (named.taskId === taskId) keys.delete(key)
-      wakeAll()
-    },
     /** Removes the native response of a task. */
     loseNative: (taskId: string) => {
       const { native: _lost, ...task } = taskOf(taskId)

@@ -49,14 +49,23 @@ export function createOperatorRuns(service: TestService, client: Client) {
     // With `closed` 0 the operator acts while the calls are under way.
     if (closed > 0) await allClosed(taskId, closed)
     await operatorActions[action](service.temporal, taskId)
+    await checkSoon(taskId)
     // So that the run has met the action before the answer arrives.
     await sleep(answerAfterMs)
     await service.simulator.release({ prompt })
     return endOf(taskId, prompt)
   }
 
+  /** Nothing tells Darkroom of a terminated run. The next check comes at most two minutes later, here at once. */
+  async function checkSoon(taskId: string): Promise<void> {
+    await service.pool.query(
+      'update task set next_check_at = now() where task_id = $1 and next_check_at > now()',
+      [taskId],
+    )
+  }
+
   async function endOf(taskId: string, prompt: string): Promise<End> {
-    const { status, error } = await client.ended(taskId, { limitMs, everyMs: 50 })
+    const { status, error } = await client.ended(taskId, { limitMs })
     const money = (await moneyOf(service.pool, taskId)).join(', ')
     const outcomes = await allClosed(taskId, 0)
     // The run closes after the record is written. Temporal has taken up to 40 s to cancel one.

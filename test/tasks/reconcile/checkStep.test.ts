@@ -1,10 +1,11 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunReport, StartResult } from '../../../src/domain/ports/taskRuns.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
+import { createBeatStore } from '../../../src/store/attempts/beats.ts'
 import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
-import { createTerminatedRunsStep } from '../../../src/tasks/reconcile/terminatedRunsStep.ts'
+import { createLoseStep } from '../../../src/tasks/reconcile/loseStep.ts'
 import { createSettleStored } from '../../../src/tasks/settleOrFail.ts'
-import { listTerminatedRuns, reportRun } from '../../../src/temporal/runs.ts'
+import { reportRun } from '../../../src/temporal/runs.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
@@ -21,7 +22,6 @@ import { loseWorker } from '../../support/database/testAttempts.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
 import { openTestWorld, handleOf, testStart } from '../../support/temporal/temporalWorld.ts'
-import { until } from '../../support/timing.ts'
 
 let world: ReconcileWorld
 let temporal: TemporalWorld
@@ -56,8 +56,8 @@ function check(
           ? (taskId: string) => reportRun(temporal.temporal, taskId)
           : async () => report,
       startTask: start === undefined ? temporal.startTask : async () => start,
-      cancelTask: attempts.cancelTask,
-      failTask: attempts.failTask,
+      attempts,
+      produceImage: world.produceImage,
       settleStored: createSettleStored({ attempts, blobs }),
       onError: (taskId, error) => {
         throw new Error(`${taskId} was not checked`, { cause: error })
@@ -78,21 +78,12 @@ async function startedTask() {
 const terminate = (taskId: string) => handleOf(temporal, taskId).terminate('an operator')
 
 describe('the check of an overdue task', () => {
-  it('only postpones a running task, for twice as long each time', async () => {
+  it('changes nothing about a running task', async () => {
     const { taskId } = await startedTask()
     expect(await check()).toEqual([])
-    const first = await taskRow(world.pool, taskId)
-    expect(first).toMatchObject({ status: 'queued', checks: 1 })
-    await setTask(world.pool, taskId, { next_check_at: 'now()' })
-    await check()
-    const second = await taskRow(world.pool, taskId)
-    for (const [row, seconds] of [
-      [first, 15],
-      [second, 30],
-    ] as const) {
-      expect(row?.nextCheck).toBeGreaterThan(seconds - 5)
-      expect(row?.nextCheck).toBeLessThanOrEqual(seconds)
-    }
+    const row = await taskRow(world.pool, taskId)
+    expect(row).toMatchObject({ status: 'queued', checks: 1 })
+    expect(row?.nextCheck).toBeGreaterThan(10)
   })
 
   it('starts a task again whose run Temporal has lost', async () => {
@@ -111,7 +102,7 @@ describe('the check of an overdue task', () => {
     await expect(handleOf(temporal, taskId).describe()).rejects.toThrow('not found')
   })
 
-  it('only postpones a task while Temporal is unreachable', async () => {
+  it('changes nothing while Temporal is unreachable', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, overdue)
     expect(await check({ report: 'unreachable' })).toEqual([
@@ -122,9 +113,7 @@ describe('the check of an overdue task', () => {
     expect(row?.nextCheck).toBeGreaterThan(1)
   })
 
-  it('ignores tasks that are past their end, not due or not started', async () => {
-    const pastEnd = await startedTask()
-    await setTask(world.pool, pastEnd.taskId, { deadline_at: 'now()' })
+  it('ignores tasks that are not due or not started', async () => {
     const notDue = await startedTask()
     await setTask(world.pool, notDue.taskId, { next_check_at: `now() + interval '1 hour'` })
     const notStarted = await startedTask()
@@ -154,8 +143,7 @@ describe('a task whose run was terminated', () => {
     expect(await check()).toEqual([])
     const row = await taskRow(world.pool, taskId)
     expect(row?.status).toBe('processing')
-    expect(row?.nextCheck).toBeGreaterThan(2)
-    expect(row?.nextCheck).toBeLessThanOrEqual(10)
+    expect(row?.nextCheck).toBeLessThanOrEqual(120)
 
     await storeTestAnswer(world.blobs, { taskId, ...attempt })
     await setTask(world.pool, taskId, { next_check_at: 'now()' })
@@ -171,6 +159,14 @@ describe('a task whose run was terminated', () => {
     await loseWorker(world.pool, taskId)
     await setTask(world.pool, taskId, overdue)
     await terminate(taskId)
+    expect(await check()).toEqual([])
+    const judge = { processId: 'judge', sessionUrl: world.databaseUrl, pool: world.pool }
+    await world.pool.query(
+      `insert into worker_process (process_id, steady_since) values ('judge', now() - interval '1 minute')`,
+    )
+    const beats = createBeatStore(judge)
+    onTestFinished(beats.close)
+    expect(await runStep(createLoseStep(beats))).toEqual([{ found: 'lost', count: 1, taskId }])
     expect(await check()).toEqual([{ found: 'failed', count: 1, taskId }])
     expect(await taskRow(world.pool, taskId)).toMatchObject({
       failureCode: 'upstream_error',
@@ -191,24 +187,10 @@ describe('a task whose run was terminated', () => {
       }
       expect(await check({ report, settleStored })).toEqual([])
       const row = await taskRow(world.pool, taskId)
-      expect(row).toMatchObject({ status: 'processing', checks: 1 })
+      expect(row).toMatchObject({ status: 'processing' })
       expect(row?.nextCheck).toBeGreaterThan(2)
     },
   )
-
-  it('is made due at once, and only once', async () => {
-    const { taskId } = await startedTask()
-    await setTask(world.pool, taskId, { next_check_at: `now() + interval '1 minute'` })
-    await terminate(taskId)
-    const terminatedRuns = () => listTerminatedRuns(temporal.temporal)
-    const step = createTerminatedRunsStep({ store: world.store, terminatedRuns })
-    await until('the terminated run', async () =>
-      (await terminatedRuns()).some((run) => run.taskId === taskId) ? true : undefined,
-    )
-    expect(await runStep(step)).toMatchObject([{ found: 'made_due' }])
-    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(0)
-    expect(await runStep(step)).toEqual([])
-  })
 })
 
 describe('a task whose run ended without a record', () => {

@@ -1,11 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Family } from '../../../src/domain/models/models.ts'
 import type { StartResult, TaskStart } from '../../../src/domain/ports/taskRuns.ts'
 import { createStartStep } from '../../../src/tasks/reconcile/startStep.ts'
-import { connectTemporal } from '../../../src/temporal/connect.ts'
-import { createStartTask } from '../../../src/temporal/startTask.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
+  openAttempt,
   openReconcileWorld,
   runStep,
   setTask,
@@ -32,17 +32,46 @@ beforeEach(async () => {
   await world.pool.query('delete from task')
 })
 
-async function dueTask(columns: Readonly<Record<string, string>> = {}): Promise<string> {
-  const { taskId } = await insertTask(world.pool)
-  await setTask(world.pool, taskId, { ...due, ...columns })
+async function dueTask(accountId = 'acct_a'): Promise<string> {
+  const { taskId } = await insertTask(world.pool, { accountId, credits: 0 })
+  await setTask(world.pool, taskId, due)
   return taskId
+}
+
+/** A start step whose Temporal can be away, in a worker with so many slots of each family. */
+function starting(slots: number) {
+  let away = false
+  let free = slots
+  const tried: string[] = []
+  const ran: string[] = []
+  const startTask = async ({ taskId }: TaskStart): Promise<StartResult> => {
+    tried.push(taskId)
+    return away ? { kind: 'failed', reason: 'UNAVAILABLE' } : { kind: 'started' }
+  }
+  const direct = {
+    free: (family: Family) => (family === 'B' ? free : slots),
+    run: ({ taskId }: { readonly taskId: string }) => {
+      free -= 1
+      ran.push(taskId)
+    },
+  }
+  const step = createStartStep({ store: world.store, startTask, direct })
+  return {
+    run: () => runStep(step),
+    tried,
+    ran,
+    setAway: (value: boolean) => void (away = value),
+    freeSlots: (count: number) => void (free += count),
+  }
 }
 
 describe('the start step', () => {
   it('starts an accepted task whose start was lost, with all fields of its row', async () => {
-    const taskId = await dueTask({ size: `'1024x1024'`, key_digest: `'\\xabcd'` })
-    const step = createStartStep({ store: world.store, startTask: temporal.startTask })
-    expect(await runStep(step)).toEqual([{ found: 'started', count: 1 }])
+    const { taskId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, { ...due, size: `'1024x1024'`, key_digest: `'\\xabcd'` })
+    const direct = { free: () => 1, run: () => {} }
+    const step = createStartStep({ store: world.store, startTask: temporal.startTask, direct })
+    expect(await runStep(step)).toEqual([{ found: 'started', count: 1, taskId }])
     const row = await taskRow(world.pool, taskId)
     expect(row).toMatchObject({ started: true, status: 'queued' })
     expect(row?.nextCheck).toBeGreaterThan(10)
@@ -54,43 +83,63 @@ describe('the start step', () => {
     expect(await runStep(step)).toEqual([])
   })
 
-  it('ignores tasks that are not due, started, ended or past their deadline', async () => {
-    await dueTask({ next_check_at: `now() + interval '5 seconds'` })
-    await dueTask({ started_at: 'now()' })
-    await dueTask({ deadline_at: 'now()' })
-    const { taskId } = await insertTask(world.pool)
-    await world.attempts.cancelTask(taskId, 'asked')
-    await setTask(world.pool, taskId, due)
-    const asked: TaskStart[] = []
-    const startTask = async (start: TaskStart): Promise<StartResult> => {
-      asked.push(start)
-      return { kind: 'started' }
+  it('starts everything that is due after an outage of Temporal, batch after batch', async () => {
+    for (let count = 0; count < 230; count += 1) await dueTask()
+    const { run, tried, ran } = starting(5)
+    await run()
+    expect(new Set(tried).size).toBe(230)
+    expect(ran).toEqual([])
+  })
+})
+
+describe('while Temporal is away', () => {
+  it('a worker carries out as many tasks as it has slots, and tries one start each time', async () => {
+    for (let count = 0; count < 40; count += 1) await dueTask()
+    const { run, tried, ran, setAway, freeSlots } = starting(3)
+    setAway(true)
+    await run()
+    expect(ran).toHaveLength(3)
+    expect(tried.length).toBeLessThanOrEqual(16)
+    await world.pool.query('update task set next_check_at = now(), checks = 0')
+    for (const count of [1, 2, 0]) {
+      const before = [tried.length, ran.length] as const
+      freeSlots(count)
+      await run()
+      expect([tried.length - before[0], ran.length - before[1]]).toEqual([1, count])
     }
-    await runStep(createStartStep({ store: world.store, startTask }))
-    expect(asked).toEqual([])
   })
 
-  it('ends the run at the first failure and tries again later, however many tasks wait', async () => {
-    for (let i = 0; i < 40; i += 1) await dueTask()
-    const away = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
-    let tries = 0
-    const start = createStartTask({
-      temporal: away,
-      startTimeoutMs: 1_000,
-      produceTimeoutMs: 1_000,
-    })
-    const startTask = (given: TaskStart) => {
-      tries += 1
-      return start(given)
-    }
-    const findings = await runStep(createStartStep({ store: world.store, startTask }))
-    expect(tries).toBeLessThanOrEqual(16)
-    expect(findings).toEqual([{ found: 'start_failed', count: tries }])
-    const { rows } = await world.pool.query<{ later: number }>(
-      `select count(*)::int as later from task
-       where checks = 1 and next_check_at > now() + interval '1 second'`,
+  it('the only task of one account runs at once beside 2,000 of another', async () => {
+    await dueTask('acct_a')
+    await world.pool.query(
+      `insert into task (task_id, account_id, key_id, route, family, model, action, request, fingerprint, credits,
+         deadline_at, hard_end_at, next_check_at)
+       select 'task_' || lpad(n::text, 32, '0'), account_id, key_id, route, family, model, action, request,
+         fingerprint, credits, deadline_at, hard_end_at, next_check_at - interval '1 minute'
+       from task, generate_series(2, 2000) as n`,
     )
-    expect(rows[0]?.later).toBe(tries)
-    await away.close()
+    const { run, ran, setAway, freeSlots } = starting(2)
+    setAway(true)
+    await run()
+    for (const taskId of ran) await openAttempt(world.attempts, taskId)
+    const single = await dueTask('acct_b')
+    freeSlots(1)
+    await run()
+    expect(ran).toHaveLength(3)
+    expect(ran.at(-1)).toBe(single)
+  })
+
+  it('what still waits gets its run when Temporal is back', async () => {
+    const { run, tried, ran, setAway } = starting(1)
+    setAway(true)
+    const [first, second] = [await dueTask(), await dueTask()]
+    await run()
+    expect(ran).toHaveLength(1)
+    await openAttempt(world.attempts, ran[0] ?? '')
+    setAway(false)
+    await world.pool.query('update task set next_check_at = now()')
+    tried.splice(0)
+    await run()
+    expect(tried).toEqual([first, second].filter((taskId) => taskId !== ran[0]))
   })
 })

@@ -53,26 +53,6 @@ create table balance (
   spent bigint not null default 0 check (spent >= 0)
 ) with (fillfactor = 50);
 
--- The condition of `ledger_valid`. PostgreSQL reads the text of every check constraint of a table again in each
--- statement that writes to it, but it compiles a function once for each connection. With conditions written out
--- in the tables `ledger`, `task` and `attempt`, the statements of one call took a quarter more CPU time.
-create function ledger_entry_is_valid(
-  kind text, debit text, credit text, credits bigint, task_id text, key_id text, model text
-) returns boolean language plpgsql immutable as $$
-begin
-  return credits >= 0 and case kind
-    when 'deposit' then debit = 'funding' and credit = 'available'
-      and credits > 0 and task_id is null and key_id is null and model is null
-    when 'hold' then debit = 'available' and credit = 'held'
-      and task_id is not null and model is null
-    when 'settle' then debit = 'held' and credit = 'spent'
-      and task_id is not null and key_id is not null and model is not null
-    when 'release' then debit = 'held' and credit = 'available'
-      and task_id is not null and key_id is not null and model is not null
-    else false
-  end;
-end $$;
-
 -- Double-entry bookkeeping: each row moves credits from one bucket of an account (debit) to another (credit).
 -- `funding` is the source of the operator's deposits. The ledger is kept for ever. It has no foreign key to
 -- `task`, because rows of `task` are purged.
@@ -85,7 +65,7 @@ create table ledger (
   debit text not null,
   credit text not null,
   -- 0 for a task with a price of zero.
-  credits bigint not null,
+  credits bigint not null check (credits >= 0),
   -- The API key and the model of the task, in the row of its end. Usage is counted from these rows, because
   -- rows of `task` are purged. In the row of a hold, `key_id` is the key whose budget the hold counts against.
   -- It is null for the retry of a task, which counts against no budget.
@@ -93,9 +73,13 @@ create table ledger (
   model text,
   -- The row of an end has the task's `completed_at`.
   created_at timestamptz not null default now(),
-  constraint ledger_valid check (
-    ledger_entry_is_valid(kind, debit, credit, credits, task_id, key_id, model)
-  )
+  constraint ledger_valid check (case kind
+    when 'deposit' then debit = 'funding' and credit = 'available'
+      and credits > 0 and num_nonnulls(task_id, key_id, model) = 0
+    when 'hold' then debit = 'available' and credit = 'held' and task_id is not null and model is null
+    when 'settle' then debit = 'held' and credit = 'spent' and num_nulls(task_id, key_id, model) = 0
+    when 'release' then debit = 'held' and credit = 'available' and num_nulls(task_id, key_id, model) = 0
+    else false end)
 );
 -- The ends of an account's tasks by time, with all that usage needs, so that usage reads this index alone
 -- (src/store/accounts/readUsage.ts).
@@ -116,27 +100,8 @@ create trigger ledger_no_truncate before truncate on ledger
 
 -- TASKS
 
--- The condition of `task_valid`. See `ledger_entry_is_valid`.
-create function task_is_valid(
-  task_id text, family text, action text, credits bigint,
-  status text, completed_at timestamptz, failure_code text, answer_id text
-) returns boolean language plpgsql immutable as $$
-begin
-  return task_id ~ '^task_[0-9A-Za-z]{32}$'
-    and family in ('A', 'B')
-    and action in ('generate', 'edit')
-    and credits >= 0
-    and case status
-      when 'queued' then completed_at is null and failure_code is null and answer_id is null
-      when 'processing' then completed_at is null and failure_code is null and answer_id is null
-      when 'failed' then completed_at is not null and failure_code is not null and answer_id is null
-      when 'succeeded' then completed_at is not null and failure_code is null and answer_id is not null
-      else false
-    end;
-end $$;
-
 create table task (
-  task_id text primary key,
+  task_id text primary key check (task_id ~ '^task_[0-9A-Za-z]{32}$'),
 
   -- Who asked, and by which route.
   account_id text not null references account,
@@ -147,9 +112,9 @@ create table task (
 
   -- What the client asked for. `request` is JSON in a text column, because jsonb does not accept some legal
   -- strings. It is null when neither a call nor a retry can need it.
-  family text not null,
+  family text not null check (family in ('A', 'B')),
   model text not null,
-  action text not null,
+  action text not null check (action in ('generate', 'edit')),
   size text,
   quality text,
   request text,
@@ -161,10 +126,10 @@ create table task (
   -- The span of the client that asked, as 55 characters of W3C Trace Context. The task's trace continues it.
   traceparent text,
   -- The price, which is held at submit.
-  credits bigint not null,
+  credits bigint not null check (credits >= 0),
 
   -- The status, and when it changed.
-  status text not null default 'queued',
+  status text not null default 'queued' check (status in ('queued', 'processing', 'failed', 'succeeded')),
   created_at timestamptz not null default now(),
   -- When the task's workflow was first known to exist in Temporal.
   started_at timestamptz,
@@ -202,41 +167,25 @@ create table task (
   -- so that a lookup does not need the blob store.
   native_response text,
 
-  -- When the reconciler checks the live task if no worker updates the row before. `checks` counts the checks
-  -- since the last update by a worker. With each check the pause until the next one doubles.
+  -- When the reconciler looks after the live task if no worker updates the row before. The statement that claims
+  -- the task for a check plans the next one. `checks` counts the checks since the last update by a worker: the
+  -- pause doubles with each.
   next_check_at timestamptz not null default now() + interval '2 seconds',
   checks integer not null default 0,
 
-  constraint task_valid check (
-    task_is_valid(task_id, family, action, credits, status, completed_at, failure_code, answer_id)
-  )
+  check ((status in ('failed', 'succeeded')) = (completed_at is not null)),
+  check ((status = 'failed') = (failure_code is not null)),
+  check ((status = 'succeeded') = (answer_id is not null))
 ) with (fillfactor = 70);
--- For the lists of an account's tasks (src/store/tasks/listOwnTasks.ts): every filter has an index in the order
--- of the list, so that a filter that matches little does not read the account's whole history.
-create index task_account on task (account_id, created_at);
-create index task_model on task (account_id, model, created_at, task_id);
-create index task_action on task (account_id, action, created_at, task_id);
-create index task_live on task (account_id, created_at, task_id)
-  where status in ('queued', 'processing');
-create index task_succeeded on task (account_id, created_at, task_id) include (expires_at, purge_at)
-  where status = 'succeeded';
+-- For the lists of tasks, newest first (src/store/tasks/listTasks.ts). Only failed tasks have an index of their own: other
+-- filters are tested on the tasks of the account one after the other.
+create index task_account on task (account_id, created_at, task_id);
 create index task_failed on task (account_id, created_at, task_id) where status = 'failed';
--- For the operator's lists of the tasks of all accounts (src/store/tasks/listTasks.ts).
-create index task_of_model on task (model, created_at, task_id);
-create index task_failure on task (failure_code, created_at, task_id) where status = 'failed';
--- The due tasks of the reconciler's steps (src/store/reconcile/tasksToCheck.ts). Each step has an index of its
--- own, so that very many due tasks of one step do not slow the others.
-create index task_unstarted on task (next_check_at)
-  where status in ('queued', 'processing') and started_at is null;
-create index task_to_check on task (next_check_at)
-  where status in ('queued', 'processing') and started_at is not null;
-create index task_deadline on task (deadline_at) where status in ('queued', 'processing');
+-- The live tasks that are due for a check by the reconciler (src/store/reconcile/claims.ts).
+create index task_due on task (next_check_at) where status in ('queued', 'processing');
 create index task_purge on task (purge_at) where purge_at is not null;
 -- A failed task can be retried once, even if two retries begin at the same moment.
 create unique index task_retry_of on task (retry_of) where retry_of is not null;
--- For metrics. Succeeded tasks with an image are counted in this index alone, because the table itself keeps every
--- record for days (src/store/sampleState.ts).
-create index task_kept on task (expires_at) include (asset_bytes) where status = 'succeeded';
 -- For the limit of what an account keeps, and for deleting what is no longer kept.
 create index task_retry_until on task (retry_until) include (account_id, retry_bytes, task_id)
   where retry_until is not null;
@@ -271,31 +220,17 @@ create index upload_task on upload (task_id);
 create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
--- Presence: one row for each process that makes upstream calls. The process deletes its row when it stops.
+-- One row for each process that makes upstream calls. The process sends a beat every second while it runs, and
+-- deletes its row when it stops. The open calls of a process without a row, or with an old beat, are lost
+-- (src/store/attempts/beats.ts).
 create table worker_process (
   -- A random id for each start of a process.
   process_id text primary key,
-  started_at timestamptz not null default clock_timestamp(),
-  -- The last beat. The process beats every second while it runs.
+  -- The last beat.
   seen_at timestamptz not null default clock_timestamp(),
-  -- Whether the process takes offers of synchronous tasks. A stopping process takes none.
-  accepting boolean not null,
-  -- When another process found this one silent for too long (src/tasks/presence.ts). Its open calls count as
-  -- lost. The next beat of the process sets this column to null again.
-  lost_at timestamptz
+  -- Since when no two beats of the process were more than three seconds apart.
+  steady_since timestamptz not null default clock_timestamp()
 ) with (fillfactor = 50);
-
--- The condition of `attempt_valid`. See `ledger_entry_is_valid`.
-create function attempt_is_valid(n integer, via text, closed_at timestamptz, class text, reason text)
-returns boolean language plpgsql immutable as $$
-begin
-  return n > 0
-    and via in ('offer', 'workflow')
-    and (closed_at is null) = (class is null)
-    and (closed_at is null) = (reason is null)
-    and (class is null or
-      class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown'));
-end $$;
 
 -- One upstream call of a task. The row of an attempt is written before its call is sent.
 create table attempt (
@@ -311,10 +246,9 @@ create table attempt (
   opened_at timestamptz not null default clock_timestamp(),
   -- The lease. Until this time an open attempt takes a place on its channel.
   lease_until timestamptz not null,
-  -- The process that makes the call. Without a row in `worker_process`, or with one that is lost, the call is
-  -- lost too.
+  -- The process that makes the call (`worker_process`).
   process_id text not null,
-  -- How the task came to the process: as an offer, or through the activity of its workflow.
+  -- How the task came to the process: through the activity of its workflow, or as an offer, which needs no Temporal.
   via text not null,
 
   closed_at timestamptz,
@@ -325,15 +259,15 @@ create table attempt (
   latency_ms integer,
   retry_after_ms bigint,
   primary key (task_id, n),
-  constraint attempt_valid check (attempt_is_valid(n, via, closed_at, class, reason))
+  check (n > 0 and via in ('offer', 'workflow')),
+  check (num_nonnulls(closed_at, class, reason) in (0, 3)),
+  check (class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown'))
 );
 -- An open attempt has neither `closed_at` nor `class` nor `reason`. A statement that reads the open attempts of a
--- channel asks for `closed_at is null`, and one that reads those of a process for `class is null`: each then uses its
--- own index of these two. A statement that reads those of a task asks for `reason is null`, so that it uses the primary
--- key. Otherwise PostgreSQL may read the whole of a wrong index, in which every attempt stays that closed since the
--- oldest snapshot.
+-- channel asks for `closed_at is null`, so that it uses this index. A statement that reads those of a task asks for
+-- `reason is null`, so that it uses the primary key. Otherwise PostgreSQL may read the whole of this index, in which
+-- every attempt stays that closed since the oldest snapshot.
 create index attempt_open on attempt (channel, opened_at) where closed_at is null;
-create index attempt_of_process on attempt (process_id, opened_at) where class is null;
 
 -- CHANNELS
 
@@ -347,9 +281,7 @@ create table channel (
   -- number as it is. Any other outcome sets it to 0.
   faults integer not null default 0,
   fault_task_id text,
-  -- No open attempt on the channel is older. The gate counts open attempts from here on, so that it does not
-  -- read the index entries of closed attempts, which stay while any snapshot is open, for example of pg_dump.
-  -- src/store/channels/openSince.ts moves it.
+  -- The gate counts open attempts from here on.
   open_since timestamptz not null default '-infinity'
 );
 

@@ -13,38 +13,44 @@ import { fail, succeed } from '../../domain/result.ts'
 import type { InputImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
 import { readTraceparent } from '../../domain/tasks/traceparent.ts'
 import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
-import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
+import type { AccountHandler, ApiContext, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
 import { createBodyMemory } from './bodyMemory.ts'
 
 /**
- * Does what the five routes that make a task have in common: reads the idempotency key, receives the body with
- * `receive`, stores the images, accepts the request as a task, and answers with `answer`.
+ * Makes the handler of a route that makes a task: reads the idempotency key, receives the body with `receive`, stores
+ * the images, accepts the request as a task, and answers with `answer`.
  */
-export async function acceptRequest(
-  context: ApiContext,
-  caller: Caller,
-  parts: ApiParts,
+export function acceptTask(
   receive: Receive,
   answer: AnswerAccepted,
-): Promise<HttpFailure | undefined> {
-  const key = readIdempotencyKey(context.req)
-  if (!key.ok) return key.failure
-  const entry = { context, caller, parts, ...defined({ key: key.value }) }
-  const accepted = await receiveAndAccept(entry, receive)
-  return accepted.ok ? answer(accepted.value) : accepted.failure
+): (parts: ApiParts) => AccountHandler {
+  return (parts) => async (context, caller) => {
+    const key = readIdempotencyKey(context.req)
+    if (!key.ok) return key.failure
+    const entry = { context, caller, parts, ...defined({ key: key.value }) }
+    const accepted = await receiveAndAccept(entry, receive)
+    return accepted.ok ? answer(context, parts, accepted.value) : accepted.failure
+  }
 }
 
 /** Reads and validates the body of one route. */
-export type Receive = (options: BodyOptions) => Promise<Result<Received, RequestFailure>>
+export type Receive = (
+  context: RouteContext,
+  options: BodyOptions,
+) => Promise<Result<Received, RequestFailure>>
 
 type Received = { readonly request: UnstoredRequest; readonly paramNames?: ParamNames }
 
 /** Answers an accepted request. */
-export type AnswerAccepted = (accepted: Accepted) => Promise<HttpFailure | undefined>
+type AnswerAccepted = (
+  context: ApiContext,
+  parts: ApiParts,
+  accepted: Accepted,
+) => Promise<HttpFailure | undefined>
 
 type Entry = {
-  readonly context: ApiContext
+  readonly context: RouteContext
   readonly caller: Caller
   readonly parts: ApiParts
   readonly key?: Uint8Array
@@ -58,11 +64,11 @@ async function receiveAndAccept(
   entry: Entry,
   receive: Receive,
 ): Promise<Result<Accepted, RequestFailure>> {
-  const { caller, parts } = entry
+  const { context, caller, parts } = entry
   const room = parts.largeBodies.open(caller.accountId)
   const memory = createBodyMemory()
   try {
-    const received = await receive({
+    const received = await receive(context, {
       limitBytes: parts.config.ingressLimitBytes,
       room,
       allocate: memory.allocate,

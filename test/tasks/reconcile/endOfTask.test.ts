@@ -1,6 +1,6 @@
-import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
-import { createEndStep } from '../../../src/tasks/reconcile/endStep.ts'
+import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
 import { createSettleOrFail, createSettleStored } from '../../../src/tasks/settleOrFail.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
@@ -13,7 +13,7 @@ import {
   storeTestAnswer,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
-import { alwaysPresent } from '../../support/database/testAttempts.ts'
+import { alwaysBeating } from '../../support/database/testAttempts.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 
 let world: ReconcileWorld
@@ -33,11 +33,14 @@ beforeEach(async () => {
 
 function endStep(produceImage = world.produceImage) {
   const failed: string[] = []
-  const { store, attempts } = world
-  const step = createEndStep({
+  const { store, attempts, blobs } = world
+  const step = createCheckStep({
     store,
     produceImage,
-    failTask: attempts.failTask,
+    attempts,
+    settleStored: createSettleStored({ attempts, blobs }),
+    reportRun: async () => 'running',
+    startTask: async () => ({ kind: 'exists' }),
     onError: (taskId) => void failed.push(taskId),
   })
   return { run: () => runStep(step), failed }
@@ -80,27 +83,6 @@ describe('the end of a task past its deadline', () => {
       failureCode: 'generation_timeout',
       workPossible: true,
     })
-  })
-
-  it('does not wait for a call whose process is lost, and settles its stored answer', async () => {
-    const [failing, stored] = [await insertTask(world.pool), await insertTask(world.pool)]
-    await openAttempt(world.attempts, failing.taskId)
-    const attempt = await openAttempt(world.attempts, stored.taskId)
-    await storeTestAnswer(world.blobs, { taskId: stored.taskId, ...attempt })
-    for (const { taskId } of [failing, stored]) await setTask(world.pool, taskId, pastDeadline)
-    await world.pool.query('update worker_process set lost_at = now()')
-    onTestFinished(async () => {
-      await world.pool.query('update worker_process set lost_at = null')
-    })
-    expect(await world.store.overdueTasks(10)).toEqual([])
-    expect(await endStep().run()).toEqual(
-      expect.arrayContaining([
-        { found: 'failed', count: 1, taskId: failing.taskId },
-        { found: 'settled', count: 1, taskId: stored.taskId },
-      ]),
-    )
-    expect(await taskRow(world.pool, failing.taskId)).toMatchObject({ workPossible: true })
-    expect(await balanceOf(world.pool, failing.accountId)).toMatchObject({ held: 0, spent: 0 })
   })
 
   it('is the image when an answer was stored and not settled [money-11]', async () => {
@@ -146,7 +128,7 @@ describe('the end of a task past its deadline', () => {
         throw new Error('the reconciler called an upstream')
       }
       const produceImage = createProduceImage({
-        presence: alwaysPresent,
+        beats: alwaysBeating,
         attempts: world.attempts,
         blobs,
         callUpstream,

@@ -1,9 +1,8 @@
-import type { Socket } from 'node:net'
-import { connect, createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { workflowIdOf } from '../../src/domain/ids.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
@@ -11,58 +10,25 @@ import { darkroomJson, runCommands, runDarkroom } from '../support/service/darkr
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { timed, until } from '../support/timing.ts'
+import type { CuttableWay } from '../support/cuttableWay.ts'
+import { openCuttableWay } from '../support/cuttableWay.ts'
+import { until } from '../support/timing.ts'
 
-// Synchronous tasks are offered to a worker, which makes the first call without Temporal.
+// What workers do without Temporal: the first call of synchronous tasks, and while Temporal is away, everything.
 
-/** Forwards connections to Temporal until it is cut. */
-async function temporalProxy() {
-  const { temporalAddress } = await embeddedStack()
-  const [host = '', port = ''] = temporalAddress.split(':')
-  const sockets = new Set<Socket>()
-  let isCut = false
-  const server = createServer((near) => {
-    if (isCut) return near.destroy()
-    const far = connect(Number(port), host)
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(from)
-      from.on('error', () => {}).on('close', () => to.destroy())
-      from.pipe(to)
-    }
-    return undefined
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return {
-    address: `127.0.0.1:${address.port}`,
-    cut: (cut: boolean) => {
-      isCut = cut
-      if (cut) for (const socket of sockets) socket.destroy()
-    },
-    close: () => {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-    },
-  }
-}
-
-let proxy: Awaited<ReturnType<typeof temporalProxy>>
+let way: CuttableWay
 let service: TestService
 let client: Client
 beforeAll(async () => {
-  proxy = await temporalProxy()
+  way = await openCuttableWay((await embeddedStack()).temporalAddress)
   service = await startTestService({
-    environment: { TEMPORAL_ADDRESS: proxy.address, TEMPORAL_UI_URL: 'http://127.0.0.1:1' },
+    environment: { TEMPORAL_ADDRESS: way.address, TEMPORAL_UI_URL: 'http://127.0.0.1:1' },
   })
   client = createClient(service.url, (await service.account()).secret)
   return async () => {
-    proxy.cut(false)
+    way.cut(false)
     await service.stop()
-    proxy.close()
+    way.close()
   }
 }, stackStartMsMax)
 
@@ -151,34 +117,7 @@ describe('a synchronous task that must go on', () => {
     expect(replayed).toMatchObject({ replays: true })
   })
 
-  it('is started within three seconds when nobody takes the offer', async () => {
-    // A process that beats, according to its row, and does not exist.
-    await service.pool.query(
-      `insert into worker_process (process_id, accepting, seen_at)
-       values ('ghost', true, now() + interval '1 hour')`,
-    )
-    await service.pool.query(`update worker_process set accepting = (process_id = 'ghost')`)
-    const beats = setInterval(() => {
-      const text = `update worker_process set accepting = (process_id = 'ghost')`
-      service.pool.query(text).catch(() => {})
-    }, 50)
-    const tookMs = await timed(async () => {
-      const ghosted = await Promise.all(
-        Array.from({ length: 5 }, (_, n) => call(`Lost offer ${n}`)),
-      )
-      expect(ghosted.map(({ status }) => status)).toEqual(Array(5).fill(200))
-    })
-    clearInterval(beats)
-    await service.pool.query(`delete from worker_process where process_id = 'ghost'`)
-    await until('the next beat of the worker', async () => {
-      const { rowCount } = await service.pool.query('select from worker_process where accepting')
-      return rowCount === 1 ? true : undefined
-    })
-    expect(tookMs).toBeLessThan(6_000)
-    expect(await service.simulator.calls({ prompt: 'Lost offer' })).toHaveLength(5)
-  })
-
-  it('is answered within a second or so when the notifications of its offer or its end are lost', async () => {
+  it('is answered within seconds when all notifications are lost, with one call', async () => {
     const cut = setInterval(() => {
       const text = `select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and application_name in ('darkroom-notify', 'darkroom-listen')`
@@ -192,18 +131,37 @@ describe('a synchronous task that must go on', () => {
 })
 
 describe('while Temporal is unreachable', () => {
-  it('synchronous calls go on, and what must go on is started later', async () => {
-    proxy.cut(true)
-    const calls = await Promise.all(Array.from({ length: 5 }, (_, n) => call(`Alone ${n}`)))
-    expect(calls.map(({ status }) => status)).toEqual(Array(5).fill(200))
-    const broken = call('Broken alone [sim:500 times=1]')
-    await service.simulator.waitForCalls(1, { prompt: 'Broken alone' })
-    const outcome = async () => {
-      const [first] = await service.simulator.calls({ prompt: 'Broken alone' })
-      return typeof first?.status === 'number' ? true : undefined
+  const model = 'familya-2.5-flash-image'
+
+  it('all images are made, after refusals and waits too; when it is back, what still lives gets its run', async () => {
+    way.cut(true)
+    const submit = async (prompt: string, given = {}) =>
+      (await client.accepted(generateBody({ prompt, ...given }))).task_id
+    const submitted = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => submit(`Alone submitted ${n} `)),
+    )
+    const failing = await submit('Alone bad [sim:moderation]')
+    const refused = await submit('Alone refused [sim:429 retry-after=2 times=1]', {
+      model: 'familya-3-pro-image',
+    })
+    const waiting = await submit('Alone waiting [sim:429 retry-after=12 times=1]', { model })
+    const calls = await Promise.all(Array.from({ length: 20 }, (_, n) => call(`Alone ${n} `)))
+    expect(calls.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    const broken = await call('Alone broken [sim:500 times=1]')
+    expect(broken.status).toBe(200)
+    const ends = await Promise.all([...submitted, refused].map((taskId) => client.ended(taskId)))
+    expect(ends.map(({ status }) => status)).toEqual(Array(21).fill('succeeded'))
+    expect((await client.ended(failing)).status).toBe('failed')
+    for (const taskId of [...submitted, refused, failing, broken.taskId]) {
+      expect(viasOf(await show(taskId))).not.toContain('workflow')
+      expect(await moneyOf(service.pool, taskId)).toHaveLength(2)
     }
-    await until('the first call', outcome)
-    proxy.cut(false)
-    expect((await broken).status).toBe(200)
-  }, 60_000)
+    expect(await service.simulator.calls({ prompt: 'Alone submitted' })).toHaveLength(20)
+
+    way.cut(false)
+    expect((await client.ended(waiting)).status).toBe('succeeded')
+    expect(viasOf(await show(waiting))).toEqual(['offer', 'workflow'])
+    await until('its run', async () => ((await hasRun(waiting)) ? true : undefined))
+    for (const taskId of submitted) expect(await hasRun(taskId)).toBe(false)
+  }, 90_000)
 })

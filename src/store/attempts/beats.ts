@@ -1,0 +1,99 @@
+import { Pool } from 'pg'
+import { beatGapMsMax, beatTimeoutMs, silentMs } from '../../domain/limits.ts'
+
+/** An open attempt whose call is lost. */
+export type LostCall = { readonly taskId: string; readonly n: number }
+
+export type BeatStore = ReturnType<typeof createBeatStore>
+
+/**
+ * Creates the statements of one process about who makes calls: its own beats, and the calls that others have lost. A
+ * beat has a connection of its own, so that it never waits for a free one. `sessionUrl` leads to PostgreSQL itself.
+ */
+export function createBeatStore(deps: {
+  readonly processId: string
+  readonly sessionUrl: string
+  readonly pool: Pool
+}) {
+  const { processId, pool } = deps
+  const own = new Pool({
+    connectionString: deps.sessionUrl,
+    application_name: 'darkroom-beats',
+    max: 1,
+    connectionTimeoutMillis: beatTimeoutMs,
+    query_timeout: beatTimeoutMs,
+    statement_timeout: beatTimeoutMs,
+    idleTimeoutMillis: 0,
+    keepAlive: true,
+  })
+  // Without this listener, a lost connection would end the process. The next beat opens another one.
+  own.on('error', () => {})
+  return {
+    /** Records that this process runs. */
+    beat: async (): Promise<void> => {
+      await own.query({ name: 'beat', text: beatSql, values: [processId] })
+    },
+    /** Deletes the row of this process. Call this when it makes no more calls. */
+    leave: async (): Promise<void> => {
+      await own.query('delete from worker_process where process_id = $1', [processId])
+    },
+    close: (): Promise<void> => own.end(),
+    /** Returns lost calls, oldest first. Returns none while this process is not steady. */
+    lostCalls: async (limit: number): Promise<readonly LostCall[]> => {
+      const values = [processId, limit]
+      const { rows } = await pool.query<LostCall>({ name: 'lost-calls', text: listSql, values })
+      return rows
+    },
+    /**
+     * Closes the attempt of a lost call as unknown, and makes its task due for a check at once. Returns false when the
+     * call is not lost after all.
+     */
+    loseCall: async ({ taskId, n }: LostCall): Promise<boolean> => {
+      const values = [processId, taskId, n]
+      const { rows } = await pool.query({ name: 'lose-call', text: loseSql, values })
+      return rows.length === 1
+    },
+  }
+}
+
+/** Also deletes the rows of processes that have been silent for an hour: without a row, they are silent too. */
+const beatSql = `
+  with gone as (
+    delete from worker_process where seen_at < clock_timestamp() - interval '1 hour' and process_id <> $1
+  )
+  insert into worker_process as own (process_id) values ($1)
+  on conflict (process_id) do update set seen_at = clock_timestamp(),
+    steady_since = case when own.seen_at < clock_timestamp() - interval '${beatGapMsMax} milliseconds'
+      then clock_timestamp() else own.steady_since end`
+
+/** A condition: the process $1 was steady for so long that a living process would have sent a beat meanwhile. */
+const steadySql = `exists (
+    select from worker_process own where own.process_id = $1
+      and own.seen_at > clock_timestamp() - interval '${beatGapMsMax} milliseconds'
+      and own.steady_since <= clock_timestamp() - interval '${silentMs} milliseconds')`
+
+/** A condition on a row of `attempt`: its call is lost. A process without a row is silent. */
+const lostSql = `attempt.closed_at is null and (attempt.lease_until <= clock_timestamp() or not exists (
+    select from worker_process p where p.process_id = attempt.process_id
+      and p.seen_at > clock_timestamp() - interval '${silentMs} milliseconds'))`
+
+const listSql = `
+  select task_id as "taskId", n from attempt where ${lostSql} and ${steadySql}
+  order by opened_at limit $2`
+
+/**
+ * Locks the task first, as every statement does that closes an attempt. Leaves the task out when it is locked, because
+ * after a wait this statement would still see the beats from before the wait.
+ */
+const loseSql = `
+  with held as materialized (
+    select task_id from task where task_id = $2 and ${steadySql} for update skip locked
+  ), lost as (
+    update attempt set closed_at = clock_timestamp(), class = 'unknown', reason = 'worker_lost'
+    from held where attempt.task_id = held.task_id and attempt.n = $3 and ${lostSql}
+    returning attempt.task_id
+  ), due as (
+    update task set next_check_at = now(), checks = 0
+    from lost where task.task_id = lost.task_id and status in ('queued', 'processing')
+  )
+  select from lost`

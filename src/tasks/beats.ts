@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beatEveryMs, beatFreshMs } from '../domain/limits.ts'
+import type { BeatStore } from '../store/attempts/beats.ts'
+import type { Instant } from './timeLimits.ts'
+import { elapsedMs, readClocks } from './timeLimits.ts'
+
+export type Beats = {
+  /** Sends the first beat, then one every second. Rejects when the first one fails. */
+  readonly start: () => Promise<void>
+  /** Whether this process may begin a call: its last beat is younger than `beatFreshMs`. */
+  readonly mayCall: () => boolean
+  /** Ends the beats and says that this process makes no more calls. Call this when all calls have ended. */
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Creates the beats of a process that makes upstream calls. A task may reach another worker during a call, because an
+ * operator resets its run or because Temporal loses contact with this worker. By the beats the other worker knows that
+ * the call is under way, and does not make it again.
+ */
+export function createBeats(deps: {
+  readonly store: Pick<BeatStore, 'beat' | 'leave' | 'close'>
+  readonly onError: (error: unknown) => void
+  /** Default: one second. */
+  readonly everyMs?: number
+}): Beats {
+  const { store, onError, everyMs = beatEveryMs } = deps
+  const stopping = new AbortController()
+  let last: Instant | undefined
+  let loop = Promise.resolve()
+
+  async function beat(): Promise<void> {
+    // The time before the statement: PostgreSQL records a later one, so this process is the first that doubts itself.
+    const sentAt = readClocks()
+    await store.beat()
+    last = sentAt
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {})
+      if (!stopping.signal.aborted) await beat().catch(onError)
+    }
+  }
+
+  return {
+    start: async () => {
+      await beat()
+      loop = run()
+    },
+    mayCall: () => last !== undefined && elapsedMs(last) < beatFreshMs,
+    stop: async () => {
+      stopping.abort()
+      await loop
+      await store.leave().catch(onError)
+      await store.close()
+    },
+  }
+}

@@ -1,0 +1,177 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { createPool } from '../../src/store/connection/pool.ts'
+import { createReconcileStore } from '../../src/store/reconcile/reconcileStore.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
+
+const world = useAttemptWorld()
+beforeEach(() => world.pool.query('delete from task; delete from upload'))
+
+const due = { next_check_at: `now() - interval '1 second'` }
+
+/** The statements of a worker, in the worst case: planned without regard to their limits. */
+function openStore() {
+  const pool = createPool({
+    databaseUrl: `${world.databaseUrl}?options=-c%20plan_cache_mode%3Dforce_generic_plan`,
+    applicationName: 'claims',
+    connectionsMax: 1,
+    onConnectionError: () => {},
+  })
+  onTestFinished(() => pool.end())
+  return createReconcileStore(pool)
+}
+
+/** Inserts many due tasks of one account, copies of one. */
+async function insertMany(count: number, columns: Readonly<Record<string, string>> = {}) {
+  const { taskId, accountId } = await insertTask(world.pool)
+  await setTask(world.pool, taskId, { ...due, ...columns })
+  await world.pool.query(
+    `insert into task (task_id, account_id, key_id, route, family, model, action, request, fingerprint, credits,
+       deadline_at, hard_end_at, started_at, status, next_check_at, purge_at, completed_at, failure_code, retry_until)
+     select 'task_' || lpad(n::text, 32, '0'), account_id, key_id, route, family, model, action, request, fingerprint,
+       credits, deadline_at, hard_end_at, started_at, status, next_check_at, purge_at, completed_at, failure_code,
+       retry_until
+     from task, generate_series(2, $2) as n where task_id = $1`,
+    [taskId, count],
+  )
+  return { taskId, accountId }
+}
+
+async function countWhere(condition: string, table = 'task'): Promise<number | undefined> {
+  const { rows } = await world.pool.query<{ count: number }>(
+    `select count(*)::int as count from ${table} where ${condition}`,
+  )
+  return rows[0]?.count
+}
+
+const ended = { status: `'failed'`, failure_code: `'upstream_error'`, completed_at: 'now()' }
+
+describe('a claim of 100 of 10,000 due rows', () => {
+  it('takes 100, also with a plan for tables that seem empty, and takes each once', async () => {
+    const store = openStore()
+    const claims = [
+      () => store.claimUnstarted('B', 100),
+      () => store.claimToCheck(100),
+      () => store.takeUploads(100, 60_000),
+      () => store.forgetRequests(100),
+      () => store.purgeTasks(100),
+    ]
+    await world.pool.query('analyze task; analyze upload')
+    for (const claim of claims) await claim()
+    await insertMany(10_000)
+    const first = await store.claimUnstarted('B', 100)
+    expect(new Set(first.map(({ taskId }) => taskId)).size).toBe(100)
+    expect(await countWhere('checks = 1 and next_check_at > now()')).toBe(100)
+    const second = await store.claimUnstarted('B', 100)
+    const both = new Set([...first, ...second].map(({ taskId }) => taskId))
+    expect(both.size).toBe(200)
+
+    await world.pool.query('update task set started_at = now(), next_check_at = now(), checks = 0')
+    expect(await store.claimToCheck(100)).toHaveLength(100)
+    expect(await countWhere('checks = 1')).toBe(100)
+
+    await world.pool.query('delete from task')
+    await insertMany(10_000, { ...ended, retry_until: 'now()', purge_at: 'now()' })
+    expect(await store.forgetRequests(100)).toBe(100)
+    expect(await countWhere('request is null')).toBe(100)
+    expect(await store.purgeTasks(100)).toBe(100)
+    expect(await countWhere('true')).toBe(9_900)
+
+    await world.pool.query(
+      `insert into upload (upload_id, kind, sweep_after) select 'in' || n, 'input', now() from generate_series(1, 10000) n`,
+    )
+    expect(await store.takeUploads(100, 60_000)).toHaveLength(100)
+    expect(await countWhere(`sweep_after = '-infinity'`, 'upload')).toBe(100)
+  }, 30_000)
+
+  it('gives no task to two of 20 workers that claim at once', async () => {
+    await insertMany(3_000)
+    const stores = Array.from({ length: 20 }, openStore)
+    const claimed = await Promise.all(stores.map((store) => store.claimUnstarted('B', 100)))
+    const ids = claimed.flat().map(({ taskId }) => taskId)
+    expect(ids.length).toBeGreaterThanOrEqual(100)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+})
+
+describe('the claim of tasks without a run', () => {
+  it('begins with the account that has the fewest open calls, however many tasks another one has', async () => {
+    const store = openStore()
+    await insertMany(2_000, { next_check_at: `now() - interval '1 minute'` })
+    const { taskId: single } = await insertTask(world.pool)
+    await setTask(world.pool, single, due)
+    const [first, second] = await store.claimUnstarted('B', 2)
+    expect([first?.taskId, second?.taskId]).toContain(single)
+
+    await setTask(world.pool, single, { next_check_at: 'now()' })
+    for (const start of await store.claimUnstarted('B', 3))
+      await openAttempt(world.attempts, start.taskId)
+    await setTask(world.pool, single, { next_check_at: 'now()', status: `'queued'` })
+    await world.pool.query('delete from attempt where task_id = $1', [single])
+    expect(await store.claimUnstarted('B', 1)).toMatchObject([{ taskId: single }])
+  })
+
+  it('leaves out tasks of the other family, and tasks that are not due, started, called for, late or ended', async () => {
+    const store = openStore()
+    const changes = [
+      { family: `'A'` },
+      { next_check_at: `now() + interval '5 seconds'` },
+      { started_at: 'now()' },
+      { deadline_at: 'now()' },
+      ended,
+    ]
+    for (const columns of changes) {
+      const { taskId } = await insertTask(world.pool)
+      await setTask(world.pool, taskId, { ...due, ...columns })
+    }
+    const called = await insertTask(world.pool)
+    await openAttempt(world.attempts, called.taskId)
+    await setTask(world.pool, called.taskId, due)
+    expect(await store.claimUnstarted('B', 10)).toEqual([])
+    expect(await store.claimUnstarted('A', 10)).toHaveLength(1)
+  })
+})
+
+describe('a claim plans the next check', () => {
+  it('after a pause that doubles up to two minutes', async () => {
+    const store = openStore()
+    const pausesOf = async (
+      columns: Readonly<Record<string, string>>,
+      claim: () => Promise<unknown>,
+    ) => {
+      const { taskId } = await insertTask(world.pool)
+      await setTask(world.pool, taskId, columns)
+      const pauses: number[] = []
+      for (let check = 0; check < 8; check += 1) {
+        await setTask(world.pool, taskId, { next_check_at: 'now()' })
+        await claim()
+        pauses.push(Math.ceil((await taskRow(world.pool, taskId))?.nextCheck ?? 0))
+      }
+      await world.pool.query('delete from task')
+      return pauses
+    }
+    const unstarted = await pausesOf({ checks: '0' }, () => store.claimUnstarted('B', 1))
+    expect(unstarted).toEqual([2, 4, 8, 16, 32, 64, 120, 120])
+    const started = await pausesOf({ started_at: 'now()' }, () => store.claimToCheck(1))
+    expect(started).toEqual([15, 30, 60, 120, 120, 120, 120, 120])
+  })
+
+  it('no later than the deadline, and then the hard end', async () => {
+    const store = openStore()
+    const { taskId } = await insertTask(world.pool, { deadlineSeconds: 5, hardEndSeconds: 30 })
+    await setTask(world.pool, taskId, { ...due, started_at: 'now()', checks: '9' })
+    await openAttempt(world.attempts, taskId)
+    await setTask(world.pool, taskId, { ...due, checks: '9' })
+    expect(await store.claimToCheck(1)).toMatchObject([{ callOpen: true, pastEnd: false }])
+    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(5)
+    await setTask(world.pool, taskId, { ...due, deadline_at: 'now()' })
+    expect(await store.claimToCheck(1)).toMatchObject([{ callOpen: true, pastEnd: false }])
+    const beforeHardEnd = (await taskRow(world.pool, taskId))?.nextCheck ?? 0
+    expect(beforeHardEnd).toBeGreaterThan(20)
+    expect(beforeHardEnd).toBeLessThanOrEqual(30)
+    await setTask(world.pool, taskId, { ...due, hard_end_at: 'now()' })
+    expect(await store.claimToCheck(1)).toMatchObject([{ pastEnd: true, graceOver: false }])
+    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeGreaterThan(60)
+  })
+})

@@ -1,0 +1,237 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { DirectResult } from '../../src/domain/tasks/directRun.ts'
+import { createListener } from '../../src/store/connection/listener.ts'
+import { createNotifier } from '../../src/store/connection/notifier.ts'
+import { announceSyncTask, readSyncTask } from '../../src/store/tasks/syncTasks.ts'
+import { createDirectRuns } from '../../src/tasks/directRuns.ts'
+import type { ProduceResult, Stage } from '../../src/tasks/produceImage.ts'
+import { createAttemptStore } from '../../src/wiring/stores.ts'
+import { createTestProduceImage } from '../support/database/testProduceImage.ts'
+import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { openAttempt } from '../support/database/reconcileWorld.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
+import { succeeded } from '../support/upstream/countedUpstream.ts'
+import { until } from '../support/timing.ts'
+
+const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+const calling: Stage = { stage: 'calling', attempt: 1, channel: 'b-main' }
+
+type Produce = (taskId: string, onCall: () => void) => Promise<ProduceResult>
+
+function running(produce: Produce) {
+  const results: DirectResult[] = []
+  const due: string[] = []
+  const failed: string[] = []
+  const errors: string[] = []
+  const stopping = new AbortController()
+  const direct = createDirectRuns({
+    produceImage: ({ taskId, onStage }) => produce(taskId, () => onStage?.(calling)),
+    failTask: async (taskId) => {
+      failed.push(taskId)
+      return 'failed'
+    },
+    makeDue: async (taskId) => void due.push(taskId),
+    slots: { A: 1, B: 2 },
+    stopping: stopping.signal,
+    onResult: (result) => void results.push(result),
+    onUnexpected: (taskId) => void errors.push(taskId),
+  })
+  return { direct, results, due, failed, errors, stopping }
+}
+
+describe('a task that a worker carries out without Temporal', () => {
+  it.each([
+    [{ kind: 'succeeded' }, 'succeeded'],
+    [{ kind: 'over' }, 'over'],
+    [{ kind: 'end', failure }, 'failed'],
+  ] as const)('is done when it has ended: %j', async (result, expected) => {
+    const { direct, results, due, failed } = running(async (_taskId, onCall) => {
+      onCall()
+      return result
+    })
+    direct.take({ taskId: 'task', family: 'B' })
+    await direct.idle()
+    expect([results, due]).toEqual([[expected], []])
+    expect(failed).toEqual(result.kind === 'end' ? ['task'] : [])
+  })
+
+  it.each([
+    [true, ['task']],
+    [false, []],
+  ])(
+    'is due at once when it must wait after a call of this worker: %j',
+    async (calls, expected) => {
+      const { direct, results, due } = running(async (_taskId, onCall) => {
+        if (calls) onCall()
+        return { kind: 'wait', delayMs: 4_000, reason: 'cooldown' }
+      })
+      direct.take({ taskId: 'task', family: 'B' })
+      await direct.idle()
+      expect([results, due]).toEqual([['wait'], expected])
+    },
+  )
+
+  it('is due at once after an error of its call, and the error is reported', async () => {
+    const { direct, results, due, errors } = running(async (_taskId, onCall) => {
+      onCall()
+      throw new Error('no answer')
+    })
+    direct.take({ taskId: 'task', family: 'B' })
+    await direct.idle()
+    expect([results, due, errors]).toEqual([['error'], ['task'], ['task']])
+    expect(direct.free('B')).toBe(2)
+  })
+
+  it('occupies a slot from its call on when every worker has heard of it, and from its claim on otherwise', async () => {
+    const done = Promise.withResolvers<ProduceResult>()
+    const calls: (() => void)[] = []
+    const { direct, results } = running((_taskId, onCall) => {
+      calls.push(onCall)
+      return done.promise
+    })
+    direct.take({ taskId: 'b1', family: 'B' })
+    expect([direct.free('B'), direct.free('A')]).toEqual([2, 1])
+    direct.run({ taskId: 'b2', family: 'B' })
+    expect(direct.free('B')).toBe(1)
+    calls[1]?.()
+    expect(direct.free('B')).toBe(1)
+    calls[0]?.()
+    expect(direct.free('B')).toBe(0)
+    direct.take({ taskId: 'b3', family: 'B' })
+    expect(results).toEqual(['no_slot'])
+    expect(calls).toHaveLength(2)
+    done.resolve({ kind: 'succeeded' })
+    await direct.idle()
+    expect([direct.free('B'), direct.free('A')]).toEqual([2, 1])
+  })
+
+  it('is not taken any more by a process that stops', async () => {
+    const { direct, stopping, results } = running(async () => ({ kind: 'succeeded' }))
+    stopping.abort()
+    direct.take({ taskId: 'task', family: 'B' })
+    await direct.idle()
+    expect(results).toEqual([])
+  })
+})
+
+describe('20 workers that hear of a synchronous task', () => {
+  const workersMax = 20
+  const world = useAttemptWorld([testChannel({ concurrencyMax: 1 })])
+
+  /** Workers on one database and one blob store, each with one slot and its own connection for messages. */
+  async function startWorkers() {
+    const calls: string[] = []
+    const blobs = createMemoryBlobs()
+    const listening = Promise.withResolvers<void>()
+    let connected = 0
+    const workers = Array.from({ length: workersMax }, (_, at) => {
+      const processId = `worker-${at}`
+      const attempts = createAttemptStore({
+        pool: world.pool,
+        processId,
+        announceEnd: () => {},
+        randomBytes,
+        random: () => 0,
+        channelsOf: () => [testChannel({ concurrencyMax: 1 })],
+        callsMax: 3,
+        retentionSeconds: 86_400,
+        tombstoneSeconds: 604_800,
+        inputRetentionSeconds: 86_400,
+      })
+      const direct = createDirectRuns({
+        produceImage: createTestProduceImage({
+          attempts,
+          blobs,
+          callUpstream: async ({ origin }) => {
+            calls.push(origin.taskId)
+            await sleep(100)
+            return succeeded()
+          },
+        }),
+        failTask: attempts.failTask,
+        makeDue: async () => {},
+        slots: { A: 1, B: 1 },
+        stopping: new AbortController().signal,
+        onResult: () => {},
+        onUnexpected: () => {},
+      })
+      const listener = createListener({
+        databaseUrl: world.databaseUrl,
+        channel: 'sync_task',
+        onMessage: (text) => {
+          const task = readSyncTask(text)
+          if (task !== undefined) direct.take(task)
+        },
+        onConnected: () => {
+          connected += 1
+          if (connected === workersMax) listening.resolve()
+        },
+        onError: () => {},
+      })
+      onTestFinished(async () => {
+        await listener.close()
+        await direct.idle()
+      })
+      return { processId, direct }
+    })
+    await world.pool.query(
+      `insert into worker_process (process_id, seen_at)
+       select 'worker-' || n, now() + interval '1 hour' from generate_series(0, $1) as n
+       on conflict do nothing`,
+      [workersMax - 1],
+    )
+    const notifier = createNotifier({ databaseUrl: world.databaseUrl, onError: () => {} })
+    onTestFinished(notifier.close)
+    await listening.promise
+    const announce = (taskId: string) => announceSyncTask(notifier, { taskId, family: 'B' })
+    return { workers, calls, announce }
+  }
+
+  const statusOf = async (taskId: string) => {
+    const { rows } = await world.pool.query<{ status: string }>(
+      'select status from task where task_id = $1',
+      [taskId],
+    )
+    return rows[0]?.status
+  }
+  const usedSlots = (workers: Awaited<ReturnType<typeof startWorkers>>['workers']) =>
+    workers.reduce((sum, { direct }) => sum + 1 - direct.free('B'), 0)
+
+  it('make one call for it', async () => {
+    const { workers, calls, announce } = await startWorkers()
+    for (let round = 1; round <= 10; round += 1) {
+      const { taskId } = await insertTask(world.pool, { route: 'images.generations' })
+      announce(taskId)
+      await until('the end', async () =>
+        (await statusOf(taskId)) === 'succeeded' ? true : undefined,
+      )
+      await Promise.all(workers.map(({ direct }) => direct.idle()))
+      expect(calls).toHaveLength(round)
+    }
+  }, 30_000)
+
+  it('occupy no slot while it waits for a place on a full channel, and make one call when a place is free', async () => {
+    const blocking = await insertTask(world.pool)
+    const { n } = await openAttempt(world.attempts, blocking.taskId)
+    const { workers, calls, announce } = await startWorkers()
+    const { taskId } = await insertTask(world.pool, { route: 'images.generations' })
+    announce(taskId)
+    const slots = new Set<number>()
+    const watched = setInterval(() => slots.add(usedSlots(workers)), 20)
+    await sleep(700)
+    expect([...slots]).toEqual([0])
+    const evidence = { reason: 'no_image' } as const
+    await world.attempts.closeAttempt({ taskId: blocking.taskId, n, class: 'rejected', evidence })
+    await until('the end', async () =>
+      (await statusOf(taskId)) === 'succeeded' ? true : undefined,
+    )
+    await Promise.all(workers.map(({ direct }) => direct.idle()))
+    clearInterval(watched)
+    expect(calls).toEqual([taskId])
+    expect(Math.max(...slots)).toBe(1)
+  }, 30_000)
+})

@@ -25,7 +25,7 @@ import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool } from '../store/connection/pool.ts'
 import { migrate, requireSchema } from '../store/schema/migrate.ts'
 import { createAnnounceEnd } from '../store/tasks/announceEnd.ts'
-import { cancelTask } from '../store/tasks/cancelTask.ts'
+import { cancelTask } from '../store/tasks/ends.ts'
 import { createIssueKey } from '../tasks/apiKeys.ts'
 import { createRetryTask } from '../tasks/retryTask.ts'
 

@@ -29,6 +29,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/http': [
     'src/domain',
     'src/schema',
+    'types:src/store',
     'src/streams',
     'src/tasks',
     '@koa/cors',

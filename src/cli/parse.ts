@@ -5,7 +5,7 @@ import { budgetPeriods } from '../domain/accounts/budget.ts'
 import { taskIdPattern } from '../domain/ids.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { isModelId, modelIds } from '../domain/models/models.ts'
-import type { Since } from '../domain/ports/taskAdmin.ts'
+import type { Since } from '../store/tasks/listTasks.ts'
 
 // The functions of this file parse arguments and options. Each throws `InvalidArgumentError` for a wrong value,
 // which Commander reports as wrong usage, with exit code 2.

@@ -16,12 +16,8 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { modelIds } from '../domain/models/models.ts'
 import type { CancelResult } from '../domain/ports/attemptStore.ts'
-import type {
-  ListedTask,
-  TaskDetail,
-  TaskFilter,
-  TimelineEvent,
-} from '../domain/ports/taskAdmin.ts'
+import type { ListedTask, TaskFilter } from '../store/tasks/listTasks.ts'
+import type { TaskDetail, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
 import { taskStatuses } from '../domain/tasks/task.ts'
 import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
 import { publicStatus, taskRecord } from '../domain/tasks/taskRecord.ts'

@@ -7,7 +7,8 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { TaskFailureCode } from '../domain/failure.ts'
 import { taskFailureCodes } from '../domain/failure.ts'
-import type { RetryResult, Since } from '../domain/ports/taskAdmin.ts'
+import type { RetryResult } from '../store/tasks/retryTask.ts'
+import type { Since } from '../store/tasks/listTasks.ts'
 import { parseLimit, parseSince, parseTaskId } from './parse.ts'
 
 type RetryOptions = {

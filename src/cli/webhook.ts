@@ -12,7 +12,7 @@ import {
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { defined } from '../domain/defined.ts'
-import type { ListedWebhook } from '../domain/ports/webhookAdmin.ts'
+import type { ListedWebhook } from '../store/webhooks/webhookAdmin.ts'
 import type { Delivery } from '../domain/webhooks/delivery.ts'
 import { deliveryRecord } from '../domain/webhooks/delivery.ts'
 import { parseLimit } from './parse.ts'

@@ -5,7 +5,8 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
-import type { TaskAdmin, TaskDetail, TimelineEvent } from '../domain/ports/taskAdmin.ts'
+import type { TaskAdmin } from '../store/tasks/taskStore.ts'
+import type { TaskDetail, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
 import type { OutcomeClass } from '../domain/upstream/upstreamCall.ts'
 
 export type Tracing = ReturnType<typeof createTracing>

@@ -15,12 +15,10 @@ import type { HistoryEvents } from '../domain/ports/taskRuns.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { assetUrl } from '../http/assetUrl.ts'
-import {
-  createAccountStore,
-  createChannelAdmin,
-  createTaskAdmin,
-  createWebhookAdmin,
-} from './stores.ts'
+import { createChannelAdmin } from './stores.ts'
+import { createAccountStore } from '../store/accounts/accountStore.ts'
+import { createTaskAdmin } from '../store/tasks/taskStore.ts'
+import { createWebhookAdmin } from '../store/webhooks/webhookStore.ts'
 import { setBudget } from '../store/accounts/budgets.ts'
 import { verifyLedger } from '../store/accounts/verifyLedger.ts'
 import { createNotifier } from '../store/connection/notifier.ts'

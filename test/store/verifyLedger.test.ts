@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { createAccountStore } from '../../src/wiring/stores.ts'
+import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import {
   createTestAccept,
   createTestCaller,

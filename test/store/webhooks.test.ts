@@ -10,7 +10,7 @@ import {
   readWebhook,
 } from '../../src/store/webhooks/webhooks.ts'
 import { createWebhookStep } from '../../src/tasks/reconcile/webhookStep.ts'
-import { createDeliveryStore } from '../../src/wiring/stores.ts'
+import { createDeliveryStore } from '../../src/store/webhooks/webhookStore.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { insertTestWebhook, useTestWebhook } from '../support/database/testWebhooks.ts'

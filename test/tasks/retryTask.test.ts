@@ -5,7 +5,7 @@ import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { forgetRequests, openUpload } from '../../src/store/reconcile/uploads.ts'
 import { createRetryTask } from '../../src/tasks/retryTask.ts'
-import { createTaskAdmin } from '../../src/wiring/stores.ts'
+import { createTaskAdmin } from '../../src/store/tasks/taskStore.ts'
 import { balanceOf } from '../support/database/money.ts'
 import {
   createTestAccept,

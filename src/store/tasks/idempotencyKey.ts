@@ -1,6 +1,16 @@
 import type { Pool } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
-import type { KeyedTask } from '../../domain/ports/taskStore.ts'
+
+/** The task that an idempotency key names. */
+export type KeyedTask = {
+  readonly taskId: string
+  readonly createdAtMs: number
+  readonly fingerprint: Uint8Array
+  /** The price of the task. */
+  readonly credits: number
+  /** The task is due for the purge but not yet purged. After `freeKey`, the key can name a new task. */
+  readonly purgeDue: boolean
+}
 
 /**
  * Returns the task that this account's idempotency key names, or `undefined` when it names none. `acceptTask.ts`

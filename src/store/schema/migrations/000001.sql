@@ -30,7 +30,6 @@ create table api_key (
   budget_period text check (budget_period in ('hour', 'day', 'week', 'month')),
   check ((budget_credits is null) = (budget_period is null))
 );
-create index api_key_account on api_key (account_id);
 
 -- What the submits of one period have taken from the budget of their key: the holds of live tasks, and what
 -- was settled. A release takes its credits out again. Keys without a budget have no rows.
@@ -41,7 +40,6 @@ create table budget_use (
   used bigint not null default 0 check (used >= 0),
   primary key (key_id, starts_at)
 ) with (fillfactor = 50);
-create index budget_use_ends on budget_use (ends_at);
 
 -- The credits of each account. They are not part of `account`, because every submit updates them. A foreign
 -- key check also locks the row of `account`. If submits updated that row too, one busy account could submit
@@ -366,9 +364,6 @@ create table webhook_delivery (
 create index webhook_delivery_list on webhook_delivery (webhook_id, created_at, delivery_id);
 create index webhook_delivery_task on webhook_delivery (task_id) where task_id is not null;
 create index webhook_delivery_due on webhook_delivery (webhook_id, next_attempt_at) where status = 'pending';
-create index webhook_delivery_test on webhook_delivery (webhook_id, created_at) where task_id is null;
--- For metrics.
-create index webhook_delivery_pending on webhook_delivery (created_at) where status = 'pending';
 create index webhook_delivery_claimed on webhook_delivery (webhook_id) where claimed_until is not null;
 
 -- THE INSTALLATION

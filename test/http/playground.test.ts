@@ -1,16 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import {
-  inputImageBytesMax,
-  inputImagesBytesMax,
-  inputImagesMax,
-} from '../../../src/domain/limits.ts'
-import { collect } from '../../support/byteStreams.ts'
-import { errorResponse } from '../../support/clients/responses.ts'
-import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
+import { inputImageBytesMax, inputImagesBytesMax, inputImagesMax } from '../../src/domain/limits.ts'
+import { collect } from '../support/byteStreams.ts'
+import { errorResponse } from '../support/clients/responses.ts'
+import { startTestApi, useTestApi } from '../support/http/testApi.ts'
 
-const folder = new URL('../../../src/web/playground/', import.meta.url)
+const folder = new URL('../../src/web/playground/', import.meta.url)
 const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
   name.includes('.'),
 )
@@ -47,9 +44,13 @@ describe('the playground', () => {
     expect(headers['referrer-policy']).toBe('no-referrer')
   })
 
-  it('serves its files as they are in the repository', async () => {
+  it('serves its files as they are in the repository, compressed where the client can read it', async () => {
     for (const name of [...libraries, ...names]) {
-      const { status, body } = await ask(`/playground/${name}`)
+      const { status, body, headers } = await ask(`/playground/${name}`)
+      expect(headers).not.toHaveProperty('content-encoding')
+      const zipped = await ask(`/playground/${name}`, { 'Accept-Encoding': 'gzip, br' })
+      expect(zipped.headers).toMatchObject({ 'content-encoding': 'gzip', vary: expect.anything() })
+      expect(gunzipSync(zipped.body)).toEqual(body)
       const text = names.includes(name) ? readFileSync(new URL(name, folder)) : body
       expect([name, status, body.equals(text)]).toEqual([name, 200, true])
     }

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { modelIds } from '../../src/domain/models/models.ts'
 import { model as modelResponse, modelList } from '../../src/schema/answers/models.ts'
 import OpenAI from 'openai'
@@ -6,17 +6,10 @@ import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { content, generate } from '../support/clients/syncCalls.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: CalmService
-let account: TestAccount
-beforeAll(async () => {
-  service = await calmService()
-  account = await service.account(1_000)
-}, stackStartMsMax)
+const service = await calmService()
+const account = await service.account(1_000)
 
 function get(
   path: string,

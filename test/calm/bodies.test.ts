@@ -2,36 +2,25 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as zlib from 'node:zlib'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
-import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import type { Posted } from '../support/clients/rawCalls.ts'
 import { postStream } from '../support/clients/rawCalls.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import { paddedPng } from '../support/images.ts'
 import { mebibyte, peakGrowthBytes } from '../support/service/processUsage.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import type { DarkroomProcess } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
-let service: CalmService
+const service = await calmService()
 /** An API that serves no other file, so that only these bodies take its memory. */
-let api: DarkroomProcess
-let account: TestAccount
-let client: Client
-beforeAll(async () => {
-  service = await calmService()
-  api = await service.startApi()
-  account = await service.account()
-  client = createClient(api.url, account.secret)
-  // The first requests load code and grow the heap. The tests below must not measure that.
-  await client.ended((await client.accepted(editBody())).task_id)
-  return () => api.stop()
-}, stackStartMsMax)
+const api = await service.startApi()
+const account = await service.account()
+const client = createClient(api.url, account.secret)
+// The first requests load code and grow the heap. The tests below must not measure that.
+await client.ended((await client.accepted(editBody())).task_id)
+afterAll(() => api.stop())
 
 function post(content: Parameters<typeof postStream>[2], headers = {}): Promise<Posted> {
   const json = { authorization: client.authorization, 'content-type': 'application/json' }

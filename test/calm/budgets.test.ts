@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
 import { setBudget } from '../../src/store/accounts/budgets.ts'
 import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
@@ -6,14 +6,9 @@ import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: CalmService
-beforeAll(async () => {
-  service = await calmService()
-}, stackStartMsMax)
+const service = await calmService()
 
 type ListedKey = {
   readonly key_id: string

@@ -1,21 +1,14 @@
 import sharp from 'sharp'
-import { beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../support/clients/client.ts'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: CalmService
-let client: Client
-beforeAll(async () => {
-  service = await calmService()
-  client = createClient(service.url, (await service.account()).secret)
-}, stackStartMsMax)
+const service = await calmService()
+const client = createClient(service.url, (await service.account()).secret)
 
 const data = redPixelPng.toString('base64')
 const size = '2048x2048'

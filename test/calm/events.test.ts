@@ -1,26 +1,19 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../support/clients/client.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import type { TaskStreamEvent } from '../support/clients/eventStream.ts'
 import { openEvents, readEvents } from '../support/clients/eventStream.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse } from '../support/clients/responses.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { until } from '../support/timing.ts'
+import { timed, until } from '../support/timing.ts'
 
 /** Its usual duration is 4 seconds, so its progress rises fast. */
 const model = 'familya-3.1-flash-lite-image'
-let service: CalmService
-let client: Client
-let second: Client
-beforeAll(async () => {
-  service = await calmService()
-  const { secret } = await service.account()
-  client = createClient(service.url, secret)
-  second = createClient(service.urls[1], secret)
-}, stackStartMsMax)
+const service = await calmService()
+const { secret } = await service.account()
+const client = createClient(service.url, secret)
+const second = createClient(service.urls[1], secret)
 
 async function submit(prompt: string): Promise<string> {
   return (await client.accepted(generateBody({ model, prompt }))).task_id
@@ -102,15 +95,23 @@ describe.concurrent('GET /v1/tasks/{id}/events', () => {
     }
   })
 
-  it('ends when its API stops, and resumes on another one [events-4]', async ({
+  it('ends when its API stops, which answers waiting lookups at once too, and resumes on another one [events-4, wait-5]', async ({
     onTestFinished,
   }) => {
     const { taskId, release } = await heldTask('events moved')
     const api = await service.startApi()
     onTestFinished(() => api.stop())
     const stream = readEvents(await openEvents({ ...client, url: api.url }, taskId))
-    await until('a connected stream', () => (api.output().includes('ready') ? true : undefined))
+    const headers = { authorization: client.authorization, prefer: 'wait=60' }
+    const waiting = fetch(`${api.url}/v1/tasks/${taskId}`, { headers })
+    await sleep(500)
     api.signal('SIGTERM')
+    const stopped = timed(async () => {
+      const answer = await waiting
+      expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, null])
+      expect(await answer.json()).toMatchObject({ status: 'processing' })
+    })
+    expect(await stopped).toBeLessThan(2_000)
     const { events } = await stream
     expect(events.length).toBeGreaterThan(0)
     await api.ended

@@ -3,9 +3,8 @@ import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import OpenAI, { BadRequestError, ConflictError, InternalServerError, toFile } from 'openai'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/dev/command.ts'
-import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import {
   installPythonClients,
@@ -16,23 +15,16 @@ import * as call from '../support/clients/syncCalls.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { mebibyte } from '../support/service/processUsage.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const python = await installPythonClients()
 if (python.kind !== 'installed') console.warn(`${pinnedClients.join(', ')}: ${python.why}`)
 
-let service: CalmService
-let client: Client
-let imagePath: string
-beforeAll(async () => {
-  service = await calmService()
-  client = createClient(service.url, (await service.account()).secret)
-  imagePath = join(service.environment['DATA_DIR'] ?? '', 'source.png')
-  // Large enough that curl sends `Expect: 100-continue`.
-  await writeFile(imagePath, paddedPng(2 * mebibyte, 1))
-}, stackStartMsMax)
+const service = await calmService()
+const client = createClient(service.url, (await service.account()).secret)
+const imagePath = join(service.environment['DATA_DIR'] ?? '', 'source.png')
+// Large enough that curl sends `Expect: 100-continue`.
+await writeFile(imagePath, paddedPng(2 * mebibyte, 1))
 
 const model = 'familyb-image-2-vip'
 const size = '1024x1024'

@@ -5,14 +5,9 @@ import { editBody, generateBody, inputImage } from '../support/clients/requestBo
 import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: CalmService
-beforeAll(async () => {
-  service = await calmService()
-}, stackStartMsMax)
+const service = await calmService()
 
 afterEach(() => assertLedgerVerifies(service.pool))
 

@@ -1,25 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { newTaskId } from '../../src/domain/ids.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: CalmService
-let account: TestAccount
-let taskId: string
-let foreignId: string
-beforeAll(async () => {
-  service = await calmService()
-  account = await service.account()
-  taskId = (await createClient(service.url, account.secret).accepted(generateBody())).task_id
-  const other = createClient(service.url, (await service.account()).secret)
-  foreignId = (await other.accepted(generateBody())).task_id
-}, stackStartMsMax)
+const service = await calmService()
+const account = await service.account()
+const taskId = (await createClient(service.url, account.secret).accepted(generateBody())).task_id
+const other = createClient(service.url, (await service.account()).secret)
+const foreignId = (await other.accepted(generateBody())).task_id
 
 /** Sends the key of the account unless `init` has another. */
 function ask(path: string, init: RequestInit = {}): Promise<Response> {

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createClient } from '../support/clients/client.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { Exposition } from '../support/telemetry/prometheus.ts'
 import { readExposition, selectorsOf } from '../support/telemetry/prometheus.ts'
 import { until } from '../support/timing.ts'
@@ -12,28 +11,22 @@ import { until } from '../support/timing.ts'
 const file = (name: string) =>
   fileURLToPath(new URL(`../../tools/observability/${name}`, import.meta.url))
 
-let api: string
-let sdk: string
-let exposed: Exposition
-
-beforeAll(async () => {
-  const service = await calmService()
-  const client = createClient(service.url, (await service.account()).secret)
-  // The refusal holds up other tasks of this model for a second, so it is one that few tests use.
-  const model = 'familya-2.5-flash-image'
-  const prompt = 'observability [sim:429 retry-after=1 times=1]'
-  const body = { model, action: 'generate', prompt }
-  const { task_id: taskId } = await client.accepted(body)
-  await client.ended(taskId)
-  const metricsAt = async (url: string) => (await fetch(`${url}/metrics`)).text()
-  api = await metricsAt(service.internalUrls[0])
-  // The workflow ends a moment after its task.
-  sdk = await until('a completed workflow', async () => {
-    const text = await metricsAt(service.sdkUrl)
-    return text.includes('temporal_workflow_completed') ? text : undefined
-  })
-  exposed = readExposition(`${api}\n${await metricsAt(service.workerUrl)}\n${sdk}`)
-}, stackStartMsMax)
+const service = await calmService()
+const client = createClient(service.url, (await service.account()).secret)
+// The refusal holds up other tasks of this model for a second, so it is one that few tests use.
+const model = 'familya-2.5-flash-image'
+const prompt = 'observability [sim:429 retry-after=1 times=1]'
+const body = { model, action: 'generate', prompt }
+const { task_id: taskId } = await client.accepted(body)
+await client.ended(taskId)
+const metricsAt = async (url: string) => (await fetch(`${url}/metrics`)).text()
+const api = await metricsAt(service.internalUrls[0])
+// The workflow ends a moment after its task.
+const sdk = await until('a completed workflow', async () => {
+  const text = await metricsAt(service.sdkUrl)
+  return text.includes('temporal_workflow_completed') ? text : undefined
+})
+const exposed = readExposition(`${api}\n${await metricsAt(service.workerUrl)}\n${sdk}`)
 
 const dashboard = z.object({
   panels: z.array(

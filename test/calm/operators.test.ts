@@ -1,17 +1,14 @@
 import type { Command } from 'commander'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/runCli.ts'
-import type { Client } from '../support/clients/client.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { entriesOf, moneyOf } from '../support/database/money.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { closedContext, darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { upstreamCredentials } from '../support/service/simulatorFile.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
 import { createWebhookClient } from '../support/webhooks/webhookClient.ts'
@@ -36,26 +33,20 @@ const account = 'operated'
 const model = 'familyb-image-2-web'
 const prompt = 'Operators: what only the client knows'
 
-let service: CalmService
-let key: Key
-let client: Client
-/** A task that the upstream refuses twice and then rejects for its content, and one that it rejects at once. */
-let failed: readonly [string, string]
-beforeAll(async () => {
-  service = await calmService()
-  await json('account', 'create', account, '--credits', '5000', '--models', model)
-  key = await json<Key>('key', 'create', account)
-  client = createClient(service.url, key.secret)
-  const refused = '429 retry-after=1'
-  await service.simulator.script({ prompt }, [refused, refused, 'moderation'])
-  failed = await Promise.all([
-    failedTask(prompt),
-    failedTask('Operators: at once [sim:moderation times=1]'),
-  ])
-}, stackStartMsMax)
-
 /** The commands that ran with `--json` and printed nothing but JSON. */
 const printedJson = new Set<string>()
+
+const service = await calmService()
+await json('account', 'create', account, '--credits', '5000', '--models', model)
+const key = await json<Key>('key', 'create', account)
+const client = createClient(service.url, key.secret)
+const refused = '429 retry-after=1'
+await service.simulator.script({ prompt }, [refused, refused, 'moderation'])
+/** A task that the upstream refuses twice and then rejects for its content, and one that it rejects at once. */
+const failed = await Promise.all([
+  failedTask(prompt),
+  failedTask('Operators: at once [sim:moderation times=1]'),
+])
 
 const darkroom = (...args: string[]) => runDarkroom(args, service.environment)
 async function json<Answer>(...args: string[]): Promise<Answer> {

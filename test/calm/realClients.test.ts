@@ -1,20 +1,13 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { familyBModels } from '../../src/domain/models/models.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const [, model] = familyBModels
 const familyA = 'familya-3-pro-image'
-let service: CalmService
-let account: TestAccount
-beforeAll(async () => {
-  service = await calmService()
-  account = await service.account()
-}, stackStartMsMax)
+const service = await calmService()
+const account = await service.account()
 
 async function post(path: string, body: object | FormData, key?: string) {
   const isForm = body instanceof FormData

@@ -1,27 +1,18 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../support/clients/client.ts'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { errorResponse } from '../support/clients/responses.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 // The one table of what each route that makes a task refuses, with the code and the field that the answer names. Forms
 // that are broken as forms are in test/http/routes/editImage.test.ts.
 
-let service: CalmService
+const service = await calmService()
 /** All requests of this account are refused. */
-let account: TestAccount
-let client: Client
-beforeAll(async () => {
-  service = await calmService()
-  account = await service.account()
-  client = createClient(service.url, account.secret)
-}, stackStartMsMax)
+const account = await service.account()
+const client = createClient(service.url, account.secret)
 
 /** Returns the code and the field of a 400, such as `invalid_value size`. Throws when the answer is another. */
 async function refusalOf(answer: Response): Promise<string> {

@@ -2,18 +2,11 @@ import { once } from 'node:events'
 import type { Server } from 'node:net'
 import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { runCommands } from '../support/service/darkroomCli.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: CalmService
-let account: TestAccount
-beforeAll(async () => {
-  service = await calmService()
-  account = await service.account()
-}, stackStartMsMax)
+const service = await calmService()
+const account = await service.account()
 
 describe('a command', () => {
   it('exits 1 with the reason in JSON when it is refused, and 2 on wrong usage', async () => {

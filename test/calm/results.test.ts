@@ -2,21 +2,15 @@ import { createHash } from 'node:crypto'
 import sharp from 'sharp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { familyOf, modelIds } from '../../src/domain/models/models.ts'
-import type { Client, Submitted, TaskRecord } from '../support/clients/client.ts'
+import type { Submitted, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import { nativeImages } from '../support/clients/responses.ts'
 import { moneyOf } from '../support/database/money.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: CalmService
-let client: Client
-beforeAll(async () => {
-  service = await calmService()
-  client = createClient(service.url, (await service.account()).secret)
-}, stackStartMsMax)
+const service = await calmService()
+const client = createClient(service.url, (await service.account()).secret)
 
 const isoSeconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 

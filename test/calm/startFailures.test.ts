@@ -1,18 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../support/ports.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { upstreamCredentials } from '../support/service/simulatorFile.ts'
 import { startDarkroomProcess } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
-let service: CalmService
-beforeAll(async () => {
-  service = await calmService()
-}, stackStartMsMax)
+const service = await calmService()
 
 type Name = 'api' | 'worker'
 

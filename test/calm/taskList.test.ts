@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
@@ -6,9 +6,7 @@ import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse, taskRecordResponse } from '../support/clients/responses.ts'
 import { newTaskOwner } from '../support/database/insertEndedTasks.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const taskListResponse = z.strictObject({
   object: z.literal('list'),
@@ -16,12 +14,8 @@ const taskListResponse = z.strictObject({
   has_more: z.boolean(),
 })
 
-let service: CalmService
-let account: TestAccount
-beforeAll(async () => {
-  service = await calmService()
-  account = await service.account()
-}, stackStartMsMax)
+const service = await calmService()
+const account = await service.account()
 
 function get(path: string, { secret }: TestAccount): Promise<Response> {
   return fetch(`${service.url}${path}`, { headers: { authorization: `Bearer ${secret}` } })

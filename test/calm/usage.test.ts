@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { usage as usageResponse } from '../../src/schema/answers/usage.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -8,14 +8,9 @@ import { assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
 import { createSeeded } from '../support/seeded.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: CalmService
-beforeAll(async () => {
-  service = await calmService()
-}, stackStartMsMax)
+const service = await calmService()
 
 const get = (query: string, { secret }: TestAccount, headers: Record<string, string> = {}) =>
   fetch(`${service.url}/v1/usage?${query}`, {

@@ -1,21 +1,14 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { Client } from '../support/clients/client.ts'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { timed } from '../support/timing.ts'
 
-let service: CalmService
-let client: Client
-beforeAll(async () => {
-  service = await calmService()
-  client = createClient(service.url, (await service.account()).secret)
-}, stackStartMsMax)
+const service = await calmService()
+const client = createClient(service.url, (await service.account()).secret)
 
 /** A task whose upstream call lasts until `release`. */
 async function heldTask(prompt: string) {
@@ -84,27 +77,6 @@ describe('many waiters', () => {
     await sleep(500)
     for (const one of sent) one.destroy()
     await expect.poll(leftLookups, { timeout: 15_000 }).toBe(20)
-    await release()
-    await client.ended(taskId)
-  })
-})
-
-describe('an API that stops', () => {
-  it('answers its waiting lookups at once, as the tasks are [wait-5]', async () => {
-    const { taskId, release } = await heldTask('waiting stopped')
-    const api = await service.startApi()
-    onTestFinished(() => api.stop())
-    const waiting = waitFor(taskId, 'wait=60', {}, api.url)
-    await sleep(500)
-    const took = timed(async () => {
-      const answer = await waiting
-      expect(answer.status).toBe(200)
-      expect(answer.headers.get('preference-applied')).toBeNull()
-      expect(await answer.json()).toMatchObject({ status: 'processing' })
-    })
-    api.signal('SIGTERM')
-    expect(await took).toBeLessThan(2_000)
-    await api.ended
     await release()
     await client.ended(taskId)
   })

@@ -4,13 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { runDarkroom, runCommands } from '../support/service/darkroomCli.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { handleOf } from '../support/temporal/temporalWorld.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -18,21 +16,15 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 /** Of commands that need no service. */
 const nothing = { DATA_DIR: '/none' }
 
-let service: CalmService
-let folder: string
-let taskId: string
-
-beforeAll(async () => {
-  service = await calmService()
-  folder = await mkdtemp(join(tmpdir(), 'darkroom-histories-'))
-  const client = createClient(service.url, (await service.account()).secret)
-  const prompt = 'taskHistory [sim:moderation]'
-  taskId = (await client.accepted(generateBody({ prompt }))).task_id
-  await handleOf(service.temporal, taskId)
-    .result()
-    .catch(() => {})
-  return () => rm(folder, { recursive: true, force: true })
-}, stackStartMsMax)
+const service = await calmService()
+const folder = await mkdtemp(join(tmpdir(), 'darkroom-histories-'))
+const client = createClient(service.url, (await service.account()).secret)
+const prompt = 'taskHistory [sim:moderation]'
+const taskId = (await client.accepted(generateBody({ prompt }))).task_id
+await handleOf(service.temporal, taskId)
+  .result()
+  .catch(() => {})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** Runs commands at once in this process. */
 const here = (...commands: readonly (readonly string[])[]) =>

@@ -1,19 +1,14 @@
 import { readFileSync } from 'node:fs'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/dev/command.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const guide = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
 const blocks = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = '']) => text)
 const { PATH = '', HOME = '' } = process.env
 
-let service: CalmService
-beforeAll(async () => {
-  service = await calmService()
-}, stackStartMsMax)
+const service = await calmService()
 
 describe('the guide for API clients', () => {
   it('has shell blocks that work one after the other [pages-7]', async ({ skip }) => {

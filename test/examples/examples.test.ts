@@ -4,9 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/dev/command.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const folder = fileURLToPath(new URL('../../examples/', import.meta.url))
@@ -20,12 +18,8 @@ const languages = {
   javascript: { run: [process.execPath], probe: [process.execPath, '--version'] },
 } as const
 
-let service: CalmService
-let secret: string
-beforeAll(async () => {
-  service = await calmService()
-  secret = (await service.account()).secret
-}, stackStartMsMax)
+const service = await calmService()
+const secret = (await service.account()).secret
 
 describe.each(Object.entries(languages))('the examples for %s', (language, { run, probe }) => {
   let complete = false

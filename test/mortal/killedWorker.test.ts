@@ -33,12 +33,14 @@ let killedAt: number
 beforeAll(async () => {
   service = await startTestService()
   client = createClient(service.url, (await service.account()).secret)
-  const unlock = await storedAndNotSettled()
+  stored = await submit('Stored [sim:hold]')
+  await service.simulator.waitForCalls(1, { prompt: 'Stored' })
   for (let n = 0; n < submits; n += 1) lost.push(await submit(`Lost ${n} [sim:${lostAtFirst}]`))
   answers = generateMany(client, synchronous, `Waiting [sim:${lostAtFirst}]`)
   await service.simulator.waitForCalls(submits, { prompt: 'Lost' })
   await service.simulator.waitForCalls(synchronous, { prompt: 'Waiting' })
   await service.startWorker()
+  const unlock = await storeWithoutSettling()
   await endFirst(service.workers, 'SIGKILL')
   killedAtMs = performance.now()
   killedAt = Date.now()
@@ -53,13 +55,10 @@ const submit = async (prompt: string): Promise<string> =>
   (await client.accepted(generateBody({ prompt }))).task_id
 
 /**
- * Makes a task with a stored answer whose worker waits for a row lock of this test before it settles. Returns the
- * function that frees the row.
+ * Lets the answer of the held call be stored, while a row lock of this test keeps the worker from settling it. Returns
+ * the function that frees the row.
  */
-async function storedAndNotSettled(): Promise<() => Promise<void>> {
-  stored = await submit('Stored [sim:hold]')
-  await service.simulator.waitForCalls(1, { prompt: 'Stored' })
-  // Not from the pool, whose connections end a transaction that is idle for long, as it is on a busy machine.
+async function storeWithoutSettling(): Promise<() => Promise<void>> {
   const connection = new PostgresClient(service.databaseUrl)
   await connection.connect()
   await connection.query('begin')

@@ -1,28 +1,23 @@
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import sharp from 'sharp'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { redPixelPng } from '../support/images.ts'
 import { freePort } from '../support/ports.ts'
-import type { TestService } from '../support/service/testService.ts'
+import type { DarkroomProcess } from '../support/service/testService.ts'
 import { startDarkroomProcess, startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { tempFolder } from '../support/tempFolder.ts'
 import { until } from '../support/timing.ts'
 
 // What an API does while there is no worker, so that every task stays queued.
 
-let service: TestService
-let client: Client
-beforeAll(async () => {
-  service = await startTestService({ workers: 0 })
-  client = createClient(service.url, (await service.account()).secret)
-  return () => service.stop()
-}, stackStartMsMax)
+const service = await startTestService({ workers: 0 })
+const client = createClient(service.url, (await service.account()).secret)
+afterAll(() => service.stop())
 
 const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
 
@@ -62,18 +57,6 @@ describe('every route that makes a task', () => {
       expect(await tasksOf(accountId)).toBe(0)
     },
   )
-
-  it('returns 413 beyond the ingress limit that the operator sets [error-413]', async () => {
-    const small = await service.startApi({ INGRESS_LIMIT_BYTES: '2048' })
-    const by = createClient(small.url, client.authorization.replace('Bearer ', ''))
-    const code = 'read_request_body_failed'
-    for (const [what, send] of routes) {
-      const answer = await send(by, 'x'.repeat(4096))
-      expect([what, answer.status]).toEqual([what, 413])
-      expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
-    }
-    expect((await by.submit(generateBody())).status).toBe(202)
-  })
 })
 
 /** Not imported from the source: a value that the source loses must fail here. */
@@ -155,13 +138,35 @@ describe('a queued task', () => {
   })
 })
 
-describe('an API that stops as in production', () => {
+describe('an API that runs as in production, with a small ingress limit', () => {
+  let temporary: string
+  let internal: string
+  let api: DarkroomProcess
+  let by: Client
+  beforeAll(async () => {
+    temporary = mkdtempSync(join(tmpdir(), 'darkroom-alone-'))
+    internal = String(await freePort())
+    const own = { TMPDIR: temporary, INTERNAL_PORT: internal, INGRESS_LIMIT_BYTES: '2048' }
+    const environment = { ...service.environment, ...own }
+    api = await startDarkroomProcess('api', dirname(service.blobDir), environment, { alone: true })
+    by = createClient(api.url, client.authorization.replace('Bearer ', ''))
+    return async () => {
+      await api.stop(0)
+      rmSync(temporary, { recursive: true, force: true })
+    }
+  })
+
+  it('returns 413 beyond the limit on every route that makes a task [error-413]', async () => {
+    const code = 'read_request_body_failed'
+    for (const [what, send] of routes) {
+      const answer = await send(by, 'x'.repeat(4096))
+      expect([what, answer.status]).toEqual([what, 413])
+      expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
+    }
+    expect((await by.submit(generateBody())).status).toBe(202)
+  })
+
   it('says that it is not ready while it still serves, ends with 0, and deletes its temporary folder, which only its user could enter', async () => {
-    const temporary = tempFolder()
-    const internal = await freePort()
-    const environment = { ...service.environment, TMPDIR: temporary, INTERNAL_PORT: `${internal}` }
-    const api = await startDarkroomProcess('api', tempFolder(), environment, { alone: true })
-    onTestFinished(() => api.stop(0))
     const modes = readdirSync(temporary).map((name) => statSync(join(temporary, name)).mode & 0o777)
     expect(modes).toEqual([0o700])
     api.signal('SIGTERM')
@@ -170,7 +175,6 @@ describe('an API that stops as in production', () => {
       return status === 503 ? true : undefined
     })
     expect((await fetch(`${api.url}/readyz`)).status).toBe(503)
-    const by = createClient(api.url, client.authorization.replace('Bearer ', ''))
     expect((await by.submit(generateBody())).status).toBe(202)
     expect(await api.ended).toBe(0)
     expect(readdirSync(temporary)).toEqual([])

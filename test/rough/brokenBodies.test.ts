@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import {
   abortForm,
   damaged,
@@ -9,26 +9,19 @@ import {
   statusOfForm,
   wholeForm,
 } from '../support/clients/brokenForms.ts'
-import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, inputImage } from '../support/clients/requestBodies.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
 import { createSeeded } from '../support/seeded.ts'
 import { mebibyte, openDescriptors } from '../support/service/processUsage.ts'
-import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { runParallel, until } from '../support/timing.ts'
 
-let service: TestService
-let poor: Client
-beforeAll(async () => {
-  service = await startTestService()
-  // Without credits a valid form is refused with 403 after it was read, so that no task is made.
-  poor = createClient(service.url, (await service.account(0)).secret)
-  return () => service.stop()
-}, stackStartMsMax)
+const service = await startTestService()
+// Without credits a valid form is refused with 403 after it was read, so that no task is made.
+const poor = createClient(service.url, (await service.account(0)).secret)
+afterAll(() => service.stop())
 afterEach(async () => {
   await nothingLeft(service, 20_000)
   await assertLedgerVerifies(service.pool)

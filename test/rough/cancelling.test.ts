@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
 import { runCancels } from '../support/chaos/runCancels.ts'
 import type { Client } from '../support/clients/client.ts'
@@ -10,27 +10,19 @@ import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { runDarkroom } from '../support/service/darkroomCli.ts'
 import { runStatus } from '../support/service/operatorRuns.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { timed, until } from '../support/timing.ts'
 import { eventOf, startReceiver } from '../support/webhooks/receiver.ts'
 import { createWebhookClient } from '../support/webhooks/webhookClient.ts'
 
 const credits = 100_000
-let service: TestService
-let account: TestAccount
-let client: Client
-beforeAll(async () => {
-  service = await startTestService({
-    apis: 2,
-    channel: { concurrencyMax: 6 },
-    simulator: { latency: { minMs: 20, maxMs: 300 } },
-  })
-  account = await service.account(credits)
-  client = createClient(service.url, account.secret)
-}, stackStartMsMax)
+const service = await startTestService({
+  apis: 2,
+  channel: { concurrencyMax: 6 },
+  simulator: { latency: { minMs: 20, maxMs: 300 } },
+})
+const account = await service.account(credits)
+const client = createClient(service.url, account.secret)
 afterAll(() => service.stop())
 afterEach(() => assertLedgerVerifies(service.pool))
 

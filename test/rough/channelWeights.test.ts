@@ -1,42 +1,35 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { orderChannels } from '../../src/domain/gate/orderChannels.ts'
-import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
 import { testChannel } from '../support/database/testAttempts.ts'
-import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 // Family B has two channels that work. Family A has one that works and one whose server is gone.
 const weightOf = { 'b-heavy': 3, 'b-light': 1 }
 
-let service: TestService
-let client: Client
-beforeAll(async () => {
-  const gone = `http://127.0.0.1:${await closedPort()}`
-  service = await startTestService({
-    operatorFile: (url) => ({
-      channels: [
-        ...Object.entries(weightOf).map(([name, weight]) => ({
-          name,
-          family: 'B',
-          baseUrl: `${url}/v1`,
-          apiKeyEnv: 'FAMILYB_API_KEY',
-          weight,
-        })),
-        { name: 'a-works', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY', weight: 1 },
-        { name: 'a-gone', family: 'A', baseUrl: gone, apiKeyEnv: 'FAMILYA_API_KEY', weight: 1 },
-      ],
-    }),
-    simulator: { latency: 0 },
-  })
-  client = createClient(service.url, (await service.account()).secret)
-}, stackStartMsMax)
+const gone = `http://127.0.0.1:${await closedPort()}`
+const service = await startTestService({
+  operatorFile: (url) => ({
+    channels: [
+      ...Object.entries(weightOf).map(([name, weight]) => ({
+        name,
+        family: 'B',
+        baseUrl: `${url}/v1`,
+        apiKeyEnv: 'FAMILYB_API_KEY',
+        weight,
+      })),
+      { name: 'a-works', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY', weight: 1 },
+      { name: 'a-gone', family: 'A', baseUrl: gone, apiKeyEnv: 'FAMILYA_API_KEY', weight: 1 },
+    ],
+  }),
+  simulator: { latency: 0 },
+})
+const client = createClient(service.url, (await service.account()).secret)
 afterAll(() => service.stop())
 
 async function closedPort(): Promise<number> {

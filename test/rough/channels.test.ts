@@ -1,5 +1,5 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import type { Client, TaskRecord } from '../support/clients/client.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TaskRecord } from '../support/clients/client.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
@@ -7,10 +7,7 @@ import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
 import { runStatus } from '../support/service/operatorRuns.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { handleOf } from '../support/temporal/temporalWorld.ts'
 import { timed, until } from '../support/timing.ts'
 
@@ -22,15 +19,16 @@ type Channel = {
   readonly cooldowns: readonly { readonly model: string; readonly until: string }[]
 }
 
-let service: TestService
-let account: TestAccount
-let client: Client
-beforeAll(async () => {
-  service = await startTestService({ workers: 2 })
-  account = await service.account()
-  client = createClient(service.url, account.secret)
-  return () => service.stop()
-}, stackStartMsMax)
+const service = await startTestService({ workers: 2 })
+const account = await service.account()
+const other = await service.startApi({
+  TASK_DEADLINE_SECONDS: '600',
+  TEMPORAL_ADDRESS: '127.0.0.1:9',
+})
+/** A client of an API that cannot reach Temporal, and gives each task a deadline of ten minutes. */
+const cutOff = createClient(other.url, account.secret)
+const client = createClient(service.url, account.secret)
+afterAll(() => service.stop())
 
 const json = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
 const proModel = 'familya-3-pro-image'
@@ -120,11 +118,9 @@ describe('a Retry-After of one year', () => {
   })
 
   it('ends the task at once as rate_limit_exceeded when it passes the deadline [record-6]', async () => {
-    const { url } = await service.startApi({ TASK_DEADLINE_SECONDS: '600' })
-    const hurried = createClient(url, account.secret)
     const body = generateBody({ model: vipModel, prompt: `Hurried ${fault}` })
-    const { task_id } = await hurried.accepted(body)
-    const record = await hurried.ended(task_id, { limitMs: 30_000 })
+    const { task_id } = await cutOff.accepted(body)
+    const record = await cutOff.ended(task_id, { limitMs: 30_000 })
     expect(record).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } })
     expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'release'])
     expect(await service.simulator.calls({ model: vipModel })).toHaveLength(1)
@@ -219,8 +215,6 @@ describe('`channel resume`', () => {
 
 describe('an API that cannot reach Temporal', () => {
   it('accepts every submit without delay; a worker starts the tasks', async () => {
-    const { url } = await service.startApi({ TEMPORAL_ADDRESS: '127.0.0.1:9' })
-    const cutOff = createClient(url, account.secret)
     const body = generateBody({ model: proModel, prompt: 'Cut off' })
     const submitted: string[] = []
     const latenciesMs: number[] = []

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { withPostgres } from '../../src/dev/postgres.ts'
 import { migrate } from '../../src/store/schema/migrate.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generate } from '../support/clients/syncCalls.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
-import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { embeddedStack } from '../support/stack/embeddedStack.ts'
 
 const file = new URL('../../tools/postgres/roles.sql', import.meta.url)
 /** The names of the file, made unique: roles belong to the server, which all tests share. */
@@ -17,7 +16,6 @@ const names = ['darkroom_owner', 'darkroom_app', 'temporal_visibility', 'tempora
 const password = 'test0123'
 
 let adminUrl = ''
-let service: TestService
 
 function urlOf(role: string, database: string): string {
   const url = new URL(adminUrl)
@@ -46,13 +44,11 @@ async function runRolesFile(): Promise<void> {
   await run(url.href, inDatabase)
 }
 
-beforeAll(async () => {
-  adminUrl = (await embeddedStack()).databaseUrl
-  await runRolesFile()
-  await migrate({ databaseUrl: urlOf('darkroom_owner', 'darkroom') })
-  const environment = { DATABASE_URL: urlOf('darkroom_app', 'darkroom') }
-  service = await startTestService({ environment })
-}, stackStartMsMax)
+adminUrl = (await embeddedStack()).databaseUrl
+await runRolesFile()
+await migrate({ databaseUrl: urlOf('darkroom_owner', 'darkroom') })
+const environment = { DATABASE_URL: urlOf('darkroom_app', 'darkroom') }
+const service = await startTestService({ environment })
 
 afterAll(async () => {
   await service.stop()

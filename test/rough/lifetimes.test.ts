@@ -2,27 +2,21 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import type { Client, TaskRecord } from '../support/clients/client.ts'
+import type { TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import { moneyOf } from '../support/database/money.ts'
-import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
-let service: TestService
-let client: Client
-beforeAll(async () => {
-  service = await startTestService({
-    // Long enough that the tests of each part end before it does, also on a busy machine.
-    environment: { RETENTION_SECONDS: '5', TOMBSTONE_SECONDS: '10' },
-  })
-  client = createClient(service.url, (await service.account()).secret)
-  return () => service.stop()
-}, stackStartMsMax)
+const service = await startTestService({
+  // Long enough that the tests of each part end before it does, also on a busy machine.
+  environment: { RETENTION_SECONDS: '5', TOMBSTONE_SECONDS: '10' },
+})
+const client = createClient(service.url, (await service.account()).secret)
+afterAll(() => service.stop())
 
 const key = { 'idempotency-key': 'used again' }
 const body = editBody({ prompt: 'Short-lived' })

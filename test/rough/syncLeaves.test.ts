@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import type { RawCall } from '../support/clients/rawCalls.ts'
@@ -12,27 +12,22 @@ import { moneyOf, assertLedgerVerifies, balanceOf } from '../support/database/mo
 import { paddedPng } from '../support/images.ts'
 import { mebibyte } from '../support/service/processUsage.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
-import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 const concurrencyMax = 2
 const credits = 10_000
 
-let service: TestService
 let account: TestAccount
 let client: Client
-beforeAll(async () => {
-  // Large enough that the API cannot send it in one write.
-  const image = paddedPng(3 * mebibyte, 7)
-  service = await startTestService({
-    channel: { concurrencyMax },
-    simulator: { latency: 100, image },
-    environment: { UPSTREAM_CALLS_MAX: '1' },
-  })
-  return () => service.stop()
-}, stackStartMsMax)
+// Large enough that the API cannot send it in one write.
+const image = paddedPng(3 * mebibyte, 7)
+const service = await startTestService({
+  channel: { concurrencyMax },
+  simulator: { latency: 100, image },
+  environment: { UPSTREAM_CALLS_MAX: '1' },
+})
+afterAll(() => service.stop())
 beforeEach(async () => {
   account = await service.account(credits)
   client = createClient(service.url, account.secret)

@@ -1,20 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
 import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
-import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { embeddedStack } from '../support/stack/embeddedStack.ts'
 import { databaseBeside, formsOf, heldInTables } from '../support/telemetry/databaseSearch.ts'
-import type { SecretsWorld } from '../support/telemetry/secretsWorld.ts'
 import { openSecretsWorld } from '../support/telemetry/secretsWorld.ts'
 import type { CollectedSpan } from '../support/telemetry/traceCollector.ts'
 import { treeOf } from '../support/telemetry/traceCollector.ts'
 import { until } from '../support/timing.ts'
 
-let world: SecretsWorld
-beforeAll(async () => {
-  world = await openSecretsWorld()
-  return () => world.stop()
-}, stackStartMsMax)
+const world = await openSecretsWorld()
+afterAll(() => world.stop())
 
 const { keys } = Object
 
@@ -113,14 +109,6 @@ describe('a process whose WEBHOOK_KEYS lack the key of a webhook', () => {
   it('refuses to start without any', async () => {
     const started = world.service.startApi({ WEBHOOK_KEYS: '' })
     await expect(started).rejects.toThrow(/WEBHOOK_KEYS is not set/)
-  })
-})
-
-describe('a worker that does not know the address of images', () => {
-  it('warns that webhooks need it', async () => {
-    const worker = await world.service.startWorker({ PUBLIC_URL: '' })
-    expect(worker.output()).toContain('PUBLIC_URL is not set')
-    await worker.stop()
   })
 })
 

@@ -1,18 +1,15 @@
 import { createHash } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailureCode } from '../../src/domain/failure.ts'
 import { taskFailureMessages } from '../../src/domain/failure.ts'
 import { taskIdOf } from '../../src/domain/ids.ts'
-import type { Client, TaskRecord } from '../support/clients/client.ts'
+import type { TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const models = { A: 'familya-2.5-flash-image', B: 'familyb-image-2-vip' } as const
 type Family = keyof typeof models
@@ -45,16 +42,11 @@ const casesOf = (rows: readonly Row[], more = '') =>
       .map((family) => ({ family, fault: fault + more, outcome, code })),
   )
 
-let service: TestService
-let account: TestAccount
-let client: Client
-beforeAll(async () => {
-  // Longer than any call that succeeds here, and short enough to wait for.
-  service = await startTestService({ channel: { timeoutSeconds: 12 } })
-  account = await service.account()
-  client = createClient(service.url, account.secret)
-  return () => service.stop()
-}, stackStartMsMax)
+// Longer than any call that succeeds here, and short enough to wait for.
+const service = await startTestService({ channel: { timeoutSeconds: 12 } })
+const account = await service.account()
+const client = createClient(service.url, account.secret)
+afterAll(() => service.stop())
 
 /** All tasks are submitted at once, so that their waits overlap. */
 const underWay = new Map<string, Promise<TaskRecord>>()

@@ -1,36 +1,32 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { workflowIdOf } from '../../src/domain/ids.ts'
-import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
 import { darkroomJson, runCommands, runDarkroom } from '../support/service/darkroomCli.ts'
-import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { CuttableWay } from '../support/cuttableWay.ts'
+import { embeddedStack } from '../support/stack/embeddedStack.ts'
 import { openCuttableWay } from '../support/cuttableWay.ts'
 import { until } from '../support/timing.ts'
 
 // What workers do without Temporal: the first call of synchronous tasks, and while Temporal is away, everything.
 
-let way: CuttableWay
-let service: TestService
-let client: Client
-beforeAll(async () => {
-  way = await openCuttableWay((await embeddedStack()).temporalAddress)
-  service = await startTestService({
-    environment: { TEMPORAL_ADDRESS: way.address, TEMPORAL_UI_URL: 'http://127.0.0.1:1' },
-  })
-  client = createClient(service.url, (await service.account()).secret)
-  return async () => {
-    way.cut(false)
-    await service.stop()
-    way.close()
-  }
-}, stackStartMsMax)
+const way = await openCuttableWay((await embeddedStack()).temporalAddress)
+const service = await startTestService({
+  environment: { TEMPORAL_ADDRESS: way.address, TEMPORAL_UI_URL: 'http://127.0.0.1:1' },
+})
+const client = createClient(service.url, (await service.account()).secret)
+afterAll(async () => {
+  way.cut(false)
+  await service.stop()
+  way.close()
+})
+
+it('a worker that does not know the address of images warns that webhooks need it', () => {
+  expect(service.workers[0]?.output()).toContain('PUBLIC_URL is not set')
+})
 
 type Shown = {
   readonly workflow_url?: string

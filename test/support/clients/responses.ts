@@ -24,25 +24,6 @@ export const taskRecordResponse = z.strictObject({
   result: z.looseObject({}).optional(),
 })
 
-const tokenDetails = z.object({ text_tokens: z.int(), image_tokens: z.int() })
-
-/** The body of a synchronous image response (family B). */
-export const imagesResponse = z.object({
-  created: z.int(),
-  data: z.array(z.object({ b64_json: z.string() })).length(1),
-  size: z.string().optional(),
-  quality: z.string().optional(),
-  usage: z
-    .object({
-      input_tokens: z.int(),
-      output_tokens: z.int(),
-      total_tokens: z.int(),
-      input_tokens_details: tokenDetails,
-      output_tokens_details: tokenDetails,
-    })
-    .optional(),
-})
-
 /** The error envelope of every route except lookups. */
 export const errorResponse = z.strictObject({
   error: z.strictObject({

@@ -32,6 +32,7 @@ export type End = {
 }
 
 const answerAfterMs = 1_500
+const checkEveryMs = 5_000
 /** From the action to the end of the task, for every fault that the tests use. */
 const limitMs = 55_000
 
@@ -56,7 +57,10 @@ export function createOperatorRuns(service: TestService, client: Client) {
     return endOf(taskId, prompt)
   }
 
-  /** Nothing tells Darkroom of a terminated run. The next check comes at most two minutes later, here at once. */
+  /**
+   * Nothing tells Darkroom of a terminated run. The next check comes at most two minutes later, here at once, and
+   * again until the task has ended, because Temporal may be too busy to answer a check.
+   */
   async function checkSoon(taskId: string): Promise<void> {
     await service.pool.query(
       'update task set next_check_at = now() where task_id = $1 and next_check_at > now()',
@@ -65,7 +69,9 @@ export function createOperatorRuns(service: TestService, client: Client) {
   }
 
   async function endOf(taskId: string, prompt: string): Promise<End> {
-    const { status, error } = await client.ended(taskId, { limitMs })
+    const checks = setInterval(() => void checkSoon(taskId).catch(() => {}), checkEveryMs)
+    const ended = client.ended(taskId, { limitMs }).finally(() => clearInterval(checks))
+    const { status, error } = await ended
     const money = (await moneyOf(service.pool, taskId)).join(', ')
     const outcomes = await allClosed(taskId, 0)
     // The run closes after the record is written. Temporal has taken up to 40 s to cancel one.

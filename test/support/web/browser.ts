@@ -53,7 +53,7 @@ export async function visit(
     ...options,
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(20_000)
   const complaints: string[] = []
   const requests: string[] = []
   page.on('console', (message) => {

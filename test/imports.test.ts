@@ -63,7 +63,13 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'prom-client',
     'node',
   ],
-  'src/cli': ['src/domain', 'types:src/wiring/cliService.ts', 'commander', 'node'],
+  'src/cli': [
+    'src/domain',
+    'types:src/store',
+    'types:src/wiring/cliService.ts',
+    'commander',
+    'node',
+  ],
 
   // Configuration. The linter checks that only `src/config.ts` and `src/dev` read the environment.
   'src/config.ts': ['src/config', 'zod', 'node'],

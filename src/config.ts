@@ -2,85 +2,35 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ConfigError, explainIssues } from './config/configError.ts'
-import type { Secret } from './config/secrets.ts'
 import { readSecrets } from './config/secrets.ts'
 
-/**
- * The configuration of a process. Only this file reads the environment. The exceptions are variables of libraries:
- * AWS_* (the S3 client), OTEL_* (OpenTelemetry), TEMPORAL_* for TLS and API key (@temporalio/envconfig), and
- * FONTCONFIG_FILE, which the simulator sets for its font unless it is set already.
- */
-export type Config = {
-  readonly host: string
-  readonly port: number
-  /**
-   * The base of all URLs in answers, without a trailing slash. The Host header of a request is never used.
-   */
-  readonly publicUrl: string
-  /** `publicUrl` when PUBLIC_URL is set. The default of `publicUrl` is right in an API process only. */
-  readonly publicUrlGiven: string | undefined
-  readonly internalHost: string
-  readonly internalPort: number
-  readonly workerInternalPort: number
-  readonly dataDir: string
-  readonly databaseUrl: string | undefined
-  /** For connections whose session must stay: LISTEN, presence and the reconciler's lock. Default: `databaseUrl`. */
-  readonly databaseSessionUrl: string | undefined
-  readonly temporalAddress: string | undefined
-  readonly temporalNamespace: string
-  readonly temporalUiUrl: string | undefined
-  readonly temporalPort: number
-  readonly temporalUiPort: number
-  readonly postgresPort: number
-  readonly simulatorPort: number
-  readonly blobStoreUrl: string
-  /**
-   * The first secret signs, and every secret verifies. So an operator can replace a secret without an outage.
-   */
-  readonly signingKeys: readonly Secret[] | undefined
-  readonly keyPeppers: readonly Secret[] | undefined
-  readonly webhookKeys: readonly Secret[] | undefined
-  readonly webhookPrivate: 'allow' | 'refuse'
-  readonly operatorFilePath: string | undefined
-  readonly ingressLimitBytes: number
-  readonly retentionSeconds: number
-  readonly tombstoneSeconds: number
-  readonly inputRetentionSeconds: number
-  readonly taskDeadlineSeconds: number
-  readonly syncDeadlineSeconds: number
-  readonly upstreamCallsMax: number
-  /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
-  readonly publicPages: boolean
-  /** Whether images are served by 307 to an address of the S3 bucket. Never true with files. */
-  readonly assetRedirect: boolean
-  readonly logLevel: LogLevel
-  readonly otlpEndpoint: string | undefined
-}
-
-const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof logLevels)[number]
+// The configuration of a process. Only this file reads the environment. The exceptions are variables of libraries:
+// AWS_* (the S3 client), OTEL_* (OpenTelemetry), TEMPORAL_* for TLS and API key (@temporalio/envconfig), and
+// FONTCONFIG_FILE, which the simulator sets for its font unless it is set already.
 
 /**
  * Reads a whole number. Accepts only digits, because zod's number coercion would read a blank text as 0, and
  * its error messages are about JavaScript.
  */
 function wholeNumber(fallback: number, min: number, max: number) {
+  const isAllowed = (text: string) =>
+    /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
   return z
     .string()
     .trim()
-    .refine(
-      (digits) => /^\d{1,15}$/.test(digits) && Number(digits) >= min && Number(digits) <= max,
-      `must be a whole number from ${min} to ${max}`,
-    )
+    .refine(isAllowed, `must be a whole number from ${min} to ${max}`)
     .transform(Number)
     .default(fallback)
 }
 
-function port(fallback: number) {
-  return wholeNumber(fallback, 0, 65_535)
-}
-
+const port = (fallback: number) => wholeNumber(fallback, 0, 65_535)
 const text = z.string().min(1)
+const postgresUrl = z.url({ protocol: /^postgres(ql)?$/ }).optional()
+const onOff = (fallback: 'on' | 'off') =>
+  z
+    .enum(['on', 'off'])
+    .default(fallback)
+    .transform((given) => given === 'on')
 /** A base URL without query and fragment, because paths are appended to it. */
 const baseUrl = z
   .url({ protocol: /^https?$/ })
@@ -94,10 +44,14 @@ const variables = z.object({
   INTERNAL_PORT: port(9464),
   WORKER_INTERNAL_PORT: port(9465),
   DATA_DIR: text.default('.data'),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
-  DATABASE_SESSION_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_URL: postgresUrl,
+  DATABASE_SESSION_URL: postgresUrl,
   TEMPORAL_ADDRESS: text.optional(),
   TEMPORAL_NAMESPACE: text.default('default'),
+  TEMPORAL_METRICS_ADDRESS: z
+    .string()
+    .regex(/^.+:\d{1,5}$/, 'must be HOST:PORT')
+    .optional(),
   TEMPORAL_UI_URL: z.url().optional(),
   TEMPORAL_PORT: port(7233),
   TEMPORAL_UI_PORT: port(8233),
@@ -116,36 +70,35 @@ const variables = z.object({
   TASK_DEADLINE_SECONDS: wholeNumber(1_800, 1, 86_400),
   SYNC_DEADLINE_SECONDS: wholeNumber(280, 1, 3_600),
   UPSTREAM_CALLS_MAX: wholeNumber(3, 1, 100),
-  PUBLIC_PAGES: z.enum(['on', 'off']).default('on'),
-  ASSET_REDIRECT: z.enum(['on', 'off']).default('off'),
-  LOG_LEVEL: z.enum(logLevels).default('info'),
+  PUBLIC_PAGES: onOff('on'),
+  ASSET_REDIRECT: onOff('off'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
 })
-
-/**
- * Returns all environment variables of this process, for code that needs variables which `readConfig` does
- * not know.
- */
-export function inheritedEnvironment(): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value]],
-    ),
-  )
-}
 
 /** The values of environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads and checks every variable. An empty variable counts as not set. Throws `ConfigError`. */
-export function readConfig(environment: Environment = process.env): Config {
-  const present = Object.fromEntries(
-    Object.entries(environment).filter(([, value]) => value !== ''),
+/** Returns the variables that are set. An empty variable counts as not set. */
+export function setVariables(environment: Environment): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) => (value ? [[name, value]] : [])),
   )
-  const read = variables.safeParse(present)
+}
+
+/** Returns the variables of this process, for code that needs some which `readConfig` does not know. */
+export function inheritedEnvironment(): Record<string, string> {
+  return setVariables(process.env)
+}
+
+export type Config = ReturnType<typeof readConfig>
+
+/** Reads and checks every variable. An empty variable counts as not set. Throws `ConfigError`. */
+export function readConfig(environment: Environment = process.env) {
+  const read = variables.safeParse(setVariables(environment))
   if (!read.success) throw new ConfigError(explainIssues(read.error))
   const given = read.data
-  if (given.ASSET_REDIRECT === 'on' && given.BLOB_STORE?.startsWith('s3:') !== true) {
+  if (given.ASSET_REDIRECT && given.BLOB_STORE?.startsWith('s3:') !== true) {
     throw new ConfigError(
       'ASSET_REDIRECT=on needs an S3 bucket in BLOB_STORE: files have no addresses',
     )
@@ -155,22 +108,28 @@ export function readConfig(environment: Environment = process.env): Config {
   return {
     host: given.HOST,
     port: given.PORT,
+    /** The base of all URLs in answers, without a trailing slash. The Host header of a request is never used. */
     publicUrl: publicUrlGiven ?? httpUrl(given.HOST, given.PORT),
+    /** `publicUrl` when PUBLIC_URL is set. The default of `publicUrl` is right in an API process only. */
     publicUrlGiven,
     internalHost: given.INTERNAL_HOST,
     internalPort: given.INTERNAL_PORT,
     workerInternalPort: given.WORKER_INTERNAL_PORT,
     dataDir,
     databaseUrl: given.DATABASE_URL,
+    /** For connections whose session must stay: LISTEN, beats and long statements. Default: `databaseUrl`. */
     databaseSessionUrl: given.DATABASE_URL && (given.DATABASE_SESSION_URL ?? given.DATABASE_URL),
     temporalAddress: given.TEMPORAL_ADDRESS,
     temporalNamespace: given.TEMPORAL_NAMESPACE,
+    /** HOST:PORT at which a worker serves the metrics of Temporal's SDK. */
+    temporalMetricsAddress: given.TEMPORAL_METRICS_ADDRESS,
     temporalUiUrl: given.TEMPORAL_UI_URL,
     temporalPort: given.TEMPORAL_PORT,
     temporalUiPort: given.TEMPORAL_UI_PORT,
     postgresPort: given.POSTGRES_PORT,
     simulatorPort: given.SIMULATOR_PORT,
     blobStoreUrl: given.BLOB_STORE ?? pathToFileURL(join(dataDir, 'blobs')).href,
+    /** The first secret signs, and every secret verifies. So an operator can replace a secret without an outage. */
     signingKeys: readSecrets('SIGNING_KEYS', given.SIGNING_KEYS),
     keyPeppers: readSecrets('KEY_PEPPER', given.KEY_PEPPER),
     webhookKeys: readSecrets('WEBHOOK_KEYS', given.WEBHOOK_KEYS),
@@ -183,38 +142,22 @@ export function readConfig(environment: Environment = process.env): Config {
     taskDeadlineSeconds: given.TASK_DEADLINE_SECONDS,
     syncDeadlineSeconds: given.SYNC_DEADLINE_SECONDS,
     upstreamCallsMax: given.UPSTREAM_CALLS_MAX,
-    publicPages: given.PUBLIC_PAGES === 'on',
-    assetRedirect: given.ASSET_REDIRECT === 'on',
+    /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
+    publicPages: given.PUBLIC_PAGES,
+    /** Whether images are served by 307 to an address of the S3 bucket. Never true with files. */
+    assetRedirect: given.ASSET_REDIRECT,
     logLevel: given.LOG_LEVEL,
     otlpEndpoint: given.OTEL_EXPORTER_OTLP_ENDPOINT,
-  }
+  } as const
 }
 
-/**
- * Returns the value of a variable that the process needs. If it is not set, throws `ConfigError` with its
- * name.
- */
+/** Returns the value of a variable that the process needs. Throws `ConfigError` with its name if it is not set. */
 export function required<Value>(value: Value | undefined, variable: string): Value {
-  if (value === undefined) {
-    throw new ConfigError(`${variable} is not set. \`npm start\` sets it for its own processes.`)
-  }
-  return value
+  if (value !== undefined) return value
+  throw new ConfigError(`${variable} is not set. \`npm start\` sets it for its own processes.`)
 }
 
-/** Returns the secrets of a variable that the process needs. Throws `ConfigError` if it is not set. */
-export function requiredSecrets(
-  secrets: readonly Secret[] | undefined,
-  variable: string,
-): readonly [Secret, ...Secret[]] {
-  const [first, ...others] = required(secrets, variable)
-  if (first === undefined) throw new Error(`Bug: ${variable} was read as an empty list`)
-  return [first, ...others]
-}
-
-/**
- * Returns the URL of a server from its host and port. Puts an IPv6 address in brackets (RFC 3986 section
- * 3.2.2).
- */
+/** Returns the URL of a server. Puts an IPv6 address in brackets (RFC 3986 section 3.2.2). */
 export function httpUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -7,28 +7,27 @@ export type Answer = {
 }
 
 /**
- * Thrown when a command cannot do what the operator asks, for example because there is no such task or because
- * Temporal cannot be reached. The message is a sentence for the operator. `runCli` prints it and exits with code 1,
- * as it does for every other error of a command, except for wrong usage.
+ * Thrown when a command cannot do what the operator asks. The message is a sentence for the operator, which `runCli`
+ * prints, as it does for every other error of a command.
  */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
 }
 
-/** Returns the error for an account name that does not exist. */
-export function noSuchAccount(name: string): CommandError {
-  return new CommandError(`There is no account named ${JSON.stringify(name)}.`)
+/** Returns `found`, or throws `CommandError` that there is no such thing, such as `API key "key_1"`. */
+export function existing<Found>(found: Found | undefined, what: string): Found {
+  if (found === undefined) throw new CommandError(`There is no ${what}.`)
+  return found
 }
 
-/** Returns the error for a task id that does not exist. A task that was purged does not exist any more. */
-export function noSuchTask(taskId: string): CommandError {
-  return new CommandError(`There is no task ${taskId}.`)
+/** Returns how messages name an account. */
+export function accountNamed(name: string): string {
+  return `account named ${JSON.stringify(name)}`
 }
 
 /**
  * Formats rows as a table with headings and two spaces between columns. Aligns a column to the right if all its
- * values are numbers, and to the left otherwise. Shows a missing value as `-`. Returns `whenEmpty` if there are no
- * rows.
+ * values are numbers. Shows a missing value as `-`. Returns `whenEmpty` if there are no rows.
  */
 export function table(
   headings: readonly string[],
@@ -36,22 +35,22 @@ export function table(
   whenEmpty: string,
 ): string {
   if (rows.length === 0) return whenEmpty
-  const cells = rows.map((row) => row.map((cell) => String(cell ?? '-')))
-  const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...cells.map((row) => row[column]?.length ?? 0)),
-  )
-  const numeric = headings.map((_heading, column) =>
-    rows.every((row) => typeof row[column] === 'number'),
-  )
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, column) => {
-        const width = widths[column] ?? 0
-        return numeric[column] === true ? cell.padStart(width) : cell.padEnd(width)
-      })
-      .join('  ')
-      .trimEnd()
-  return [headings, ...cells].map(line).join('\n')
+  const cells = [headings, ...rows.map((row) => row.map((cell) => String(cell ?? '-')))]
+  const columns = headings.map((_heading, column) => ({
+    width: Math.max(...cells.map((row) => row[column]?.length ?? 0)),
+    isNumeric: rows.every((row) => typeof row[column] === 'number'),
+  }))
+  return cells
+    .map((row) =>
+      columns
+        .map(({ width, isNumeric }, column) => {
+          const cell = row[column] ?? ''
+          return isNumeric ? cell.padStart(width) : cell.padEnd(width)
+        })
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
 }
 
 /** Formats one line per field, as `name  value`. Aligns the values. */

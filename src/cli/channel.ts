@@ -1,28 +1,23 @@
 import type { Command } from 'commander'
 import type { Answer } from './answer.ts'
 import { isoTime, isoTimeOrNull, CommandError, shortTime, table } from './answer.ts'
-import { createCommand, createCommandGroup } from './command.ts'
+import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import type { ChannelCheck, ChannelStatus } from '../domain/ports/channelAdmin.ts'
 
 /** Makes the commands `channel list`, `pause`, `resume` and `check`. */
 export function channelCommands(context: CliContext): Command {
-  return createCommandGroup('channel', 'upstream channels', [
-    list(context),
-    pause(context),
-    resume(context),
-    check(context),
-  ])
+  return createGroup(context, 'channel', 'upstream channels', [list, pause, resume, check])
 }
 
 function list(context: CliContext): Command {
-  return createCommand({
-    usage: 'list',
-    description: 'list upstream channels with their pauses, calls under way and cooldowns',
-    examples: ['channel list'],
-  }).action(async () => {
-    const channels = await (await context.parts.channels()).listChannels()
+  return createCommand(
+    'list',
+    'list upstream channels with their pauses, calls under way and cooldowns',
+    'channel list',
+  ).action(async () => {
+    const channels = await (await context.database()).channels.listChannels()
     context.show({ json: channels.map(channelJson), text: channelTable(channels) })
   })
 }
@@ -32,38 +27,36 @@ function list(context: CliContext): Command {
  * first pause.
  */
 function pause(context: CliContext): Command {
-  return createCommand({
-    usage: 'pause <name>',
-    description: 'start no new calls on a channel; calls under way finish',
-    examples: ['channel pause a-main --reason "key rotation"'],
-  })
+  return createCommand(
+    'pause <name>',
+    'start no new calls on a channel; calls under way finish',
+    'channel pause a-main --reason "key rotation"',
+  )
     .option('--reason <text>', 'reason to show in channel list', 'paused by the operator')
     .action(async (name: string, { reason }: { readonly reason: string }) => {
-      const channel = await (await context.parts.channels()).pauseChannel(name, reason)
+      const channel = await (await context.database()).channels.pauseChannel(name, reason)
       context.show(channelAnswer(name, channel))
     })
 }
 
 function resume(context: CliContext): Command {
-  return createCommand({
-    usage: 'resume <name>',
-    description:
-      'end the pause and the cooldowns of a channel: new tasks use it at once, tasks that wait for a paused channel within about a minute',
-    examples: ['channel resume a-main'],
-  }).action(async (name: string) => {
-    const channel = await (await context.parts.channels()).resumeChannel(name)
+  return createCommand(
+    'resume <name>',
+    'end the pause and the cooldowns of a channel: new tasks use it at once, tasks that wait for a paused channel within about a minute',
+    'channel resume a-main',
+  ).action(async (name: string) => {
+    const channel = await (await context.database()).channels.resumeChannel(name)
     context.show(channelAnswer(name, channel))
   })
 }
 
 function check(context: CliContext): Command {
-  return createCommand({
-    usage: 'check <name>',
-    description:
-      "make one call that costs nothing on a channel of the operator's file: can it be reached, and does it accept the credential",
-    examples: ['channel check a-main'],
-  }).action(async (name: string) => {
-    const checked = await context.parts.checkChannel(name)
+  return createCommand(
+    'check <name>',
+    "make one call that costs nothing on a channel of the operator's file: can it be reached, and does it accept the credential",
+    'channel check a-main',
+  ).action(async (name: string) => {
+    const checked = await (await context.service()).checkChannel(name)
     if (checked === undefined) {
       throw new CommandError(
         `The operator's file (DARKROOM_CONFIG) has no channel named ${JSON.stringify(name)}.`,

@@ -1,14 +1,15 @@
 import type { Command } from 'commander'
+import type { Answer } from './answer.ts'
 import {
+  accountNamed,
+  existing,
   fields,
   isoTime,
   isoTimeOrNull,
-  noSuchAccount,
-  CommandError,
   shortTime,
   table,
 } from './answer.ts'
-import { createCommand, createCommandGroup } from './command.ts'
+import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { ApiKey } from '../domain/accounts/account.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
@@ -18,26 +19,19 @@ import { parseBudget, parseBudgetOrNone, parseDaysAsMs } from './parse.ts'
 
 /** Makes the commands `key create`, `list`, `budget` and `revoke`. */
 export function keyCommands(context: CliContext): Command {
-  return createCommandGroup('key', 'API keys', [
-    create(context),
-    list(context),
-    budget(context),
-    revoke(context),
-  ])
+  return createGroup(context, 'key', 'API keys', [create, list, budget, revoke])
 }
 
 type CreateOptions = { readonly expiresDays?: number; readonly budget?: Budget }
 
 function create(context: CliContext): Command {
-  return createCommand({
-    usage: 'create <account>',
-    description: 'create an API key and show its secret, which cannot be shown again',
-    examples: [
-      'key create acme',
-      'key create acme --expires-days 0.5 --json',
-      'key create acme --budget 5000/day',
-    ],
-  })
+  return createCommand(
+    'create <account>',
+    'create an API key and show its secret, which cannot be shown again',
+    'key create acme',
+    'key create acme --expires-days 0.5 --json',
+    'key create acme --budget 5000/day',
+  )
     .option(
       '--expires-days <n>',
       'days until the key expires, decimals allowed (default: never)',
@@ -52,10 +46,9 @@ function create(context: CliContext): Command {
       // Commander names this value after the option `--expires-days`, but `parseDaysAsMs` returned
       // milliseconds.
       const { expiresDays: expiresInMs, budget: limit } = options
-      const issueKey = await context.parts.issueKey()
+      const { issueKey } = await context.database()
       const issued = await issueKey(account, defined({ expiresInMs, budget: limit }))
-      if (issued === undefined) throw noSuchAccount(account)
-      const { key, secret } = issued
+      const { key, secret } = existing(issued, accountNamed(account))
       context.show({
         json: { key_id: key.keyId, secret },
         text: fields({
@@ -69,15 +62,14 @@ function create(context: CliContext): Command {
 }
 
 function list(context: CliContext): Command {
-  return createCommand({
-    usage: 'list <account>',
-    description: 'list the API keys of an account, oldest first, without their secrets',
-    examples: ['key list acme'],
-  }).action(async (name: string) => {
-    const accounts = await context.parts.accounts()
-    const account = await accounts.findAccount(name)
-    if (account === undefined) throw noSuchAccount(name)
-    const keys = await accounts.listKeys(account.accountId)
+  return createCommand(
+    'list <account>',
+    'list the API keys of an account, oldest first, without their secrets',
+    'key list acme',
+  ).action(async (name: string) => {
+    const { accounts } = await context.database()
+    const { accountId } = existing(await accounts.findAccount(name), accountNamed(name))
+    const keys = await accounts.listKeys(accountId)
     context.show({ json: keys.map(keyJson), text: keyTable(keys) })
   })
 }
@@ -87,17 +79,17 @@ function list(context: CliContext): Command {
  * counts against a new budget from the start.
  */
 function budget(context: CliContext): Command {
-  return createCommand({
-    usage: 'budget',
-    description: 'set or remove the budget of an API key; the present period counts from its start',
-    examples: ['key budget key_8xKQm2vT0aYc4hLd 5000/day', 'key budget key_8xKQm2vT0aYc4hLd none'],
-  })
+  return createCommand(
+    'budget',
+    'set or remove the budget of an API key; the present period counts from its start',
+    'key budget key_8xKQm2vT0aYc4hLd 5000/day',
+    'key budget key_8xKQm2vT0aYc4hLd none',
+  )
     .argument('<key-id>', 'the key')
     .argument('<budget>', 'credits per hour, day, week or month in UTC, or none', parseBudgetOrNone)
     .action(async (keyId: string, limit: Budget | undefined) => {
-      const key = await context.parts.setBudget(keyId, limit)
-      if (key === undefined) throw new CommandError(`There is no API key ${JSON.stringify(keyId)}.`)
-      context.show({ json: keyJson(key), text: keyTable([key]) })
+      const { setBudget } = await context.database()
+      context.show(keyAnswer(keyId, await setBudget(keyId, limit)))
     })
 }
 
@@ -105,15 +97,19 @@ function budget(context: CliContext): Command {
  * `key revoke`: revokes a key. When the key is already revoked, succeeds and keeps the first `revoked_at`.
  */
 function revoke(context: CliContext): Command {
-  return createCommand({
-    usage: 'revoke <key-id>',
-    description: 'revoke an API key at once; tasks that it submitted continue',
-    examples: ['key revoke key_8xKQm2vT0aYc4hLd'],
-  }).action(async (keyId: string) => {
-    const key = await (await context.parts.accounts()).revokeKey(keyId)
-    if (key === undefined) throw new CommandError(`There is no API key ${JSON.stringify(keyId)}.`)
-    context.show({ json: keyJson(key), text: keyTable([key]) })
+  return createCommand(
+    'revoke <key-id>',
+    'revoke an API key at once; tasks that it submitted continue',
+    'key revoke key_8xKQm2vT0aYc4hLd',
+  ).action(async (keyId: string) => {
+    const { accounts } = await context.database()
+    context.show(keyAnswer(keyId, await accounts.revokeKey(keyId)))
   })
+}
+
+function keyAnswer(keyId: string, found: ApiKey | undefined): Answer {
+  const key = existing(found, `API key ${JSON.stringify(keyId)}`)
+  return { json: keyJson(key), text: keyTable([key]) }
 }
 
 function keyJson({ keyId, prefix, createdAtMs, expiresAtMs, revokedAtMs, budget: state }: ApiKey) {

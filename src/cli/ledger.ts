@@ -1,24 +1,26 @@
 import type { Command } from 'commander'
 import { table } from './answer.ts'
-import { createCommand, createCommandGroup } from './command.ts'
+import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { Violation } from '../domain/accounts/violation.ts'
 import { defined } from '../domain/defined.ts'
 
 /** Makes the command `ledger verify`. */
 export function ledgerCommands(context: CliContext): Command {
-  return createCommandGroup('ledger', 'the credit ledger', [verify(context)])
+  return createGroup(context, 'ledger', 'the credit ledger', [verify])
 }
 
 function verify(context: CliContext): Command {
-  return createCommand({
-    usage: 'verify',
-    description: 'check that deposits, ledger, balances and tasks agree (exit code 1 if not)',
-    examples: ['ledger verify', 'ledger verify --json'],
-  }).action(async () => {
+  return createCommand(
+    'verify',
+    'check that deposits, ledger, balances and tasks agree (exit code 1 if not)',
+    'ledger verify',
+    'ledger verify --json',
+  ).action(async () => {
+    const { verifyLedger } = await context.database()
     const violations = await context.withProgress(
       (seconds) => `Reading the ledger, ${seconds} s`,
-      () => context.parts.verifyLedger(),
+      verifyLedger,
     )
     const ok = violations.length === 0
     context.show({

@@ -5,7 +5,7 @@ import { budgetPeriods } from '../domain/accounts/budget.ts'
 import { taskIdPattern } from '../domain/ids.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { isModelId, modelIds } from '../domain/models/models.ts'
-import type { Since } from '../domain/ports/taskAdmin.ts'
+import type { Since } from '../store/tasks/listTasks.ts'
 
 // The functions of this file parse arguments and options. Each throws `InvalidArgumentError` for a wrong value,
 // which Commander reports as wrong usage, with exit code 2.
@@ -21,29 +21,19 @@ export function parseAccountName(text: string): string {
   )
 }
 
-/** Parses the initial credits of an account: a whole number. 0 makes no deposit. */
-export function parseInitialCredits(text: string): number {
-  return parseWholeNumber(text, 'Credits are', { min: 0, max: depositCreditsMax })
-}
-
-/** Parses a deposit in credits: a whole number, at least 1. */
-export function parseDeposit(text: string): number {
-  return parseWholeNumber(text, 'A deposit is', { min: 1, max: depositCreditsMax })
-}
-
+/** Parses the initial credits of an account. 0 makes no deposit. */
+export const parseInitialCredits = wholeNumberParser('Credits are', 0, depositCreditsMax)
+export const parseDeposit = wholeNumberParser('A deposit is', 1, depositCreditsMax)
+const parseBudgetCredits = wholeNumberParser('The credits of a budget are', 1, depositCreditsMax)
 /** Parses the value of `--limit`: how many rows a command lists, or how many tasks it retries, at most. */
-export function parseLimit(text: string): number {
-  return parseWholeNumber(text, 'A limit is', { min: 1, max: limitMax })
-}
+export const parseLimit = wholeNumberParser('A limit is', 1, limitMax)
 
-function parseWholeNumber(
-  text: string,
-  subject: string,
-  { min, max }: { readonly min: number; readonly max: number },
-): number {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-  if (value >= min && value <= max) return value
-  throw new InvalidArgumentError(`${subject} a whole number from ${min} to ${max}.`)
+function wholeNumberParser(subject: string, min: number, max: number) {
+  return (text: string): number => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    throw new InvalidArgumentError(`${subject} a whole number from ${min} to ${max}.`)
+  }
 }
 
 /** Parses model ids separated by commas, at least one. Removes duplicates. */
@@ -72,13 +62,7 @@ export function parseBudget(text: string): Budget {
       `A budget is credits per period, such as 5000/day. The periods are ${budgetPeriods.join(', ')}.`,
     )
   }
-  return {
-    credits: parseWholeNumber(credits, 'The credits of a budget are', {
-      min: 1,
-      max: depositCreditsMax,
-    }),
-    period,
-  }
+  return { credits: parseBudgetCredits(credits), period }
 }
 
 /** Parses a budget, or `none`. */

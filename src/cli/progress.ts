@@ -1,29 +1,22 @@
-/** Where progress goes. On a terminal one line is rewritten. Any other stream gets a new line every ten seconds. */
-export type ProgressStream = {
-  readonly write: (text: string) => void
-  readonly isTerminal: boolean
-}
-
 const terminalEveryMs = 500
 const lineEveryMs = 10_000
 /** Goes to the start of the line and clears it (ECMA-48: EL). */
 const clearLine = '\r\u001B[2K'
 
 /**
- * Runs `work` and shows that it is still running. `text` gets the seconds since the start and returns what to show.
- * Nothing is shown of work that ends within the first interval.
+ * Runs `work` and shows on `err` that it is still running: on a terminal one line is rewritten, anywhere else a line
+ * is added every ten seconds. `text` gets the seconds since the start. Short work shows nothing.
  */
 export async function withProgress<Value>(
-  stream: ProgressStream,
+  { err, isTerminal }: { readonly err: (text: string) => void; readonly isTerminal: boolean },
   text: (seconds: number) => string,
   work: () => Promise<Value>,
 ): Promise<Value> {
-  const { isTerminal, write } = stream
   const startedAtMs = performance.now()
   let shown = false
-  const show = (): void => {
+  const show = () => {
     const line = text(Math.round((performance.now() - startedAtMs) / 1000))
-    write(isTerminal ? `${clearLine}${line}` : `${line}\n`)
+    err(isTerminal ? `${clearLine}${line}` : `${line}\n`)
     shown = true
   }
   const timer = setInterval(show, isTerminal ? terminalEveryMs : lineEveryMs)
@@ -31,6 +24,6 @@ export async function withProgress<Value>(
     return await work()
   } finally {
     clearInterval(timer)
-    if (shown && isTerminal) write(clearLine)
+    if (shown && isTerminal) err(clearLine)
   }
 }

@@ -1,9 +1,15 @@
-import type { Command } from 'commander'
-import { CommanderError } from 'commander'
+import { Command, CommanderError } from 'commander'
+import { readFileSync } from 'node:fs'
+import { accountCommands } from './account.ts'
 import type { Answer } from './answer.ts'
-import type { Parts } from './context.ts'
-import { createProgram } from './program.ts'
+import { channelCommands } from './channel.ts'
+import type { CliContext } from './context.ts'
+import { keyCommands } from './key.ts'
+import { ledgerCommands } from './ledger.ts'
+import { migrateCommand } from './migrate.ts'
 import { withProgress } from './progress.ts'
+import { taskCommands } from './task.ts'
+import { webhookCommands } from './webhook.ts'
 
 export type CliStreams = {
   readonly out: (text: string) => void
@@ -20,20 +26,18 @@ export type CliStreams = {
  */
 export async function runCli(
   args: readonly string[],
-  parts: Parts,
+  parts: Pick<CliContext, 'service' | 'database'>,
   streams: CliStreams,
 ): Promise<number> {
   const json = args.includes('--json')
   let exitCode = 0
-  const show = (answer: Answer) => {
-    streams.out(`${json ? JSON.stringify(answer.json, undefined, 2) : answer.text}\n`)
-    exitCode = answer.exitCode ?? 0
-  }
-  const stream = { write: streams.err, isTerminal: streams.isTerminal }
   const program = createProgram({
-    parts,
-    show,
-    withProgress: (text, work) => (json ? work() : withProgress(stream, text, work)),
+    ...parts,
+    show: (answer: Answer) => {
+      streams.out(`${json ? JSON.stringify(answer.json, undefined, 2) : answer.text}\n`)
+      exitCode = answer.exitCode ?? 0
+    },
+    withProgress: (text, work) => (json ? work() : withProgress(streams, text, work)),
   })
   // Commander does not pass these settings on to subcommands that were added with `addCommand`.
   forEachCommand(program, (command) =>
@@ -50,16 +54,42 @@ export async function runCli(
     // Commander also throws after `--help` and `--version`, with exit code 0.
     if (isCommanderError && error.exitCode === 0) return 0
     const message = error instanceof Error ? error.message : 'failed'
-    if (json) streams.err(`${JSON.stringify({ error: { message: withoutPrefix(message) } })}\n`)
+    // Commander starts its messages with `error: `. In JSON the key already says so.
+    const reported = { error: { message: message.replace(/^error: /, '') } }
+    if (json) streams.err(`${JSON.stringify(reported)}\n`)
     // Without --json, Commander has already written its own errors to `err`.
     else if (!isCommanderError) streams.err(`${message}\n`)
     return isCommanderError ? 2 : 1
   }
 }
 
-/** Removes `error: `. Commander starts its messages with it, and in JSON the key already says `error`. */
-function withoutPrefix(message: string): string {
-  return message.replace(/^error: /, '')
+const about = `
+Settings come from the environment (DATABASE_URL, TEMPORAL_ADDRESS, …) and, where it does not set
+them, from DATA_DIR/runtime.json, which a running \`npm start\` writes.
+Exit codes: 0 done, 1 refused or a problem found, 2 wrong usage.`
+
+const makers = [
+  migrateCommand,
+  accountCommands,
+  keyCommands,
+  ledgerCommands,
+  taskCommands,
+  channelCommands,
+  webhookCommands,
+]
+
+/** Creates the whole command line. Runs no command. */
+export function createProgram(context: CliContext): Command {
+  const path = new URL('../../package.json', import.meta.url)
+  const manifest: { readonly version: string } = JSON.parse(readFileSync(path, 'utf8'))
+  const program = new Command('darkroom')
+    .description(
+      'Operate a Darkroom: accounts, API keys, the ledger, tasks, channels and webhooks.',
+    )
+    .version(manifest.version, '--version', 'show the version')
+    .addHelpText('after', about)
+  for (const make of makers) program.addCommand(make(context))
+  return program
 }
 
 function forEachCommand(command: Command, configure: (command: Command) => void): void {

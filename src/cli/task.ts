@@ -1,26 +1,23 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
 import {
+  accountNamed,
+  CommandError,
+  existing,
   fields,
   isoTime,
   isoTimeOrNull,
-  noSuchAccount,
-  noSuchTask,
   shortTime,
   table,
 } from './answer.ts'
-import { createCommand, createCommandGroup } from './command.ts'
+import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { modelIds } from '../domain/models/models.ts'
-import type { CancelResult } from '../domain/ports/attemptStore.ts'
-import type {
-  ListedTask,
-  TaskDetail,
-  TaskFilter,
-  TimelineEvent,
-} from '../domain/ports/taskAdmin.ts'
+import type { ListedTask, TaskFilter } from '../store/tasks/listTasks.ts'
+import type { CancelResult } from '../store/tasks/ends.ts'
+import type { TaskDetail, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
 import { taskStatuses } from '../domain/tasks/task.ts'
 import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
 import { publicStatus, taskRecord } from '../domain/tasks/taskRecord.ts'
@@ -30,14 +27,8 @@ import { retryCommand } from './taskRetry.ts'
 
 /** Makes the commands `task list`, `show`, `history`, `replay`, `retry` and `cancel`. */
 export function taskCommands(context: CliContext): Command {
-  return createCommandGroup('task', 'tasks', [
-    list(context),
-    show(context),
-    historyCommand(context),
-    replayCommand(context),
-    retryCommand(context),
-    cancel(context),
-  ])
+  const makers = [list, show, historyCommand, replayCommand, retryCommand, cancel]
+  return createGroup(context, 'task', 'tasks', makers)
 }
 
 /**
@@ -45,14 +36,12 @@ export function taskCommands(context: CliContext): Command {
  * name of its account.
  */
 function list(context: CliContext): Command {
-  return createCommand({
-    usage: 'list',
-    description: 'list tasks, newest first',
-    examples: [
-      'task list --status failed --since 1h',
-      'task list --account acme --limit 200 --json',
-    ],
-  })
+  return createCommand(
+    'list',
+    'list tasks, newest first',
+    'task list --status failed --since 1h',
+    'task list --account acme --limit 200 --json',
+  )
     .option('--account <name>', 'only tasks of this account')
     .addOption(
       new Option('--status <status>', 'only tasks with this status').choices([
@@ -68,31 +57,21 @@ function list(context: CliContext): Command {
     )
     .option('--limit <n>', 'maximum number of tasks', parseLimit, 50)
     .action(async (filter: TaskFilter) => {
-      const [tasks, capabilities, assetUrl] = await Promise.all([
-        context.parts.tasks(),
-        context.parts.capabilities(),
-        context.parts.assetUrl(),
-      ])
+      const { capabilities, assetUrl } = await context.service()
+      const { tasks, accounts } = await context.database()
       const listed = await tasks.listTasks(filter)
-      if (listed.length === 0) await refuseUnknownAccount(context, filter.account)
+      if (listed.length === 0 && filter.account !== undefined) {
+        existing(await accounts.findAccount(filter.account), accountNamed(filter.account))
+      }
+      const models = await capabilities()
       const rows = listed.map(({ task, accountName }: ListedTask) => {
-        const { usualDurationMs } = capabilities[task.model]
         const url = assetUrl(task)
         const published = url === undefined ? undefined : { url }
-        return { ...taskRecord(task, usualDurationMs, published), account: accountName }
+        const record = taskRecord(task, models[task.model].usualDurationMs, published)
+        return { ...record, account: accountName }
       })
       context.show({ json: rows, text: taskTable(rows) })
     })
-}
-
-/**
- * Throws `CommandError` when no account has this name. Without this check, a misspelled name would give the same
- * empty list as an account without tasks.
- */
-async function refuseUnknownAccount(context: CliContext, name: string | undefined): Promise<void> {
-  if (name === undefined) return
-  const account = await (await context.parts.accounts()).findAccount(name)
-  if (account === undefined) throw noSuchAccount(name)
 }
 
 function taskTable(rows: readonly (TaskRecord & { readonly account: string })[]): string {
@@ -114,20 +93,20 @@ function taskTable(rows: readonly (TaskRecord & { readonly account: string })[])
 
 /** `task show`: shows one task. It cannot show the prompt, because `TaskDetail` does not contain it. */
 function show(context: CliContext): Command {
-  return createCommand({
-    usage: 'show',
-    description: 'show a task and the timeline of its events',
-    examples: ['task show task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu'],
-  })
+  return createCommand(
+    'show',
+    'show a task and the timeline of its events',
+    'task show task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
+  )
     .argument('<id>', 'task id', parseTaskId)
     .action(async (taskId: string) => {
-      const detail = await (await context.parts.tasks()).readTaskDetail(taskId)
-      if (detail === undefined) throw noSuchTask(taskId)
+      const { tasks } = await context.database()
+      const detail = existing(await tasks.readTaskDetail(taskId), `task ${taskId}`)
+      const { workflowUrl } = await context.service()
       // Temporal has a run only for a task whose workflow was started. A synchronous task whose first call decided
       // its end has no workflow.
       const hasRun = detail.task.startedAtMs !== undefined
-      const workflowUrl = hasRun ? await context.parts.workflowUrl(taskId) : undefined
-      const summary = taskSummary(detail, workflowUrl)
+      const summary = taskSummary(detail, hasRun ? workflowUrl(taskId) : undefined)
       const { timeline } = detail
       context.show({
         json: { ...summary, timeline: timeline.map(eventJson) },
@@ -176,16 +155,15 @@ function timelineText(timeline: readonly TimelineEvent[]): string {
 }
 
 function cancel(context: CliContext): Command {
-  return createCommand({
-    usage: 'cancel',
-    description:
-      'cancel a task and release its credits; refused (exit code 1) if an upstream call is under way or may have done work',
-    examples: ['task cancel task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu'],
-  })
+  return createCommand(
+    'cancel',
+    'cancel a task and release its credits; refused (exit code 1) if an upstream call is under way or may have done work',
+    'task cancel task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
+  )
     .argument('<id>', 'task id', parseTaskId)
     .action(async (taskId: string) => {
-      const result = await (await context.parts.cancelTask())(taskId)
-      if (result === 'missing') throw noSuchTask(taskId)
+      const result = await (await context.database()).cancelTask(taskId)
+      if (result === 'missing') throw new CommandError(`There is no task ${taskId}.`)
       const cancelled = result === 'cancelled'
       context.show({ json: { cancelled }, text: cancelText(result), exitCode: cancelled ? 0 : 1 })
     })

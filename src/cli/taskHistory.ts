@@ -1,22 +1,19 @@
 import type { Command } from 'commander'
 import { readFile, writeFile } from 'node:fs/promises'
-import type { Answer } from './answer.ts'
 import { CommandError } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
-import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
+import type { HistoryEvents } from '../domain/ports/taskRuns.ts'
 import { parseTaskId } from './parse.ts'
 
 /** `task history`: writes the Temporal history of a task to a file. */
 export function historyCommand(context: CliContext): Command {
-  return createCommand({
-    usage: 'history',
-    description: "write a task's Temporal history to a file, for task replay or for Temporal's UI",
-    examples: [
-      'task history task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
-      'task history task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu --out - | jq .events[].eventType',
-    ],
-  })
+  return createCommand(
+    'history',
+    "write a task's Temporal history to a file, for task replay or for Temporal's UI",
+    'task history task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
+    'task history task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu --out - | jq .events[].eventType',
+  )
     .argument('<id>', 'task id', parseTaskId)
     .option('--out <file>', 'output file, or - for standard output (default: ID.history.json)')
     .action(async (taskId: string, { out }: { readonly out?: string }) => {
@@ -36,15 +33,12 @@ export function historyCommand(context: CliContext): Command {
 
 /** `task replay`: checks whether this checkout's workflow code is compatible with a recorded history. */
 export function replayCommand(context: CliContext): Command {
-  const command = createCommand({
-    usage: 'replay',
-    description:
-      "check, without side effects, that this checkout's workflow code produces the events of a history (exit code 1 if not)",
-    examples: [
-      'task replay task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
-      'task replay --file task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu.history.json',
-    ],
-  })
+  const command = createCommand(
+    'replay',
+    "check, without side effects, that this checkout's workflow code produces the events of a history (exit code 1 if not)",
+    'task replay task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
+    'task replay --file task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu.history.json',
+  )
   return command
     .argument('[id]', 'id of the task whose history is fetched from Temporal', parseTaskId)
     .option('--file <file>', 'history file to replay, without a running service')
@@ -61,7 +55,7 @@ export function replayCommand(context: CliContext): Command {
 
 /** Fetches the history of a task from Temporal. Throws `CommandError` if Temporal has no run of the task. */
 async function requireHistory(context: CliContext, taskId: string): Promise<string> {
-  const text = await (await context.parts.fetchHistory())(taskId)
+  const text = await (await context.service()).fetchHistory(taskId)
   if (text === undefined) {
     const hint = 'A worker may have finished the task without a run: see task show.'
     throw new CommandError(`Temporal has no run of ${taskId}. ${hint}`)
@@ -96,17 +90,15 @@ function parseHistory(text: string): HistoryEvents | undefined {
 }
 
 async function replay(context: CliContext, events: HistoryEvents): Promise<void> {
-  const replayTask = await context.parts.replayTask()
-  context.show(replayAnswer(await replayTask(events)))
-}
-
-function replayAnswer({ events, reason }: Replayed): Answer {
-  return reason === undefined
-    ? {
-        json: { replays: true, events },
-        text: `Replays: this checkout's workflow code produces all ${events} events.`,
-      }
-    : { json: { replays: false, events, reason }, text: `Differs.\n${reason}`, exitCode: 1 }
+  const { replayTask } = await context.service()
+  const reason = await replayTask(events)
+  const { length } = events
+  if (reason !== undefined) {
+    const json = { replays: false, events: length, reason }
+    return context.show({ json, text: `Differs.\n${reason}`, exitCode: 1 })
+  }
+  const text = `Replays: this checkout's workflow code produces all ${length} events.`
+  return context.show({ json: { replays: true, events: length }, text })
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import { noSuchTask, CommandError } from './answer.ts'
+import { CommandError } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { TaskFailureCode } from '../domain/failure.ts'
 import { taskFailureCodes } from '../domain/failure.ts'
-import type { RetryResult, Since } from '../domain/ports/taskAdmin.ts'
+import type { RetryResult } from '../store/tasks/retryTask.ts'
+import type { Since } from '../store/tasks/listTasks.ts'
 import { parseLimit, parseSince, parseTaskId } from './parse.ts'
 
 type RetryOptions = {
@@ -19,16 +20,13 @@ type RetryOptions = {
 
 /** `task retry`: retries one failed task by its id, or many by their failure code and age. */
 export function retryCommand(context: CliContext): Command {
-  return createCommand({
-    usage: 'retry',
-    description:
-      'retry a failed task, or many: each becomes a new task, for which credits are held at the current price',
-    examples: [
-      'task retry task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
-      'task retry --code upstream_error --since 2h --dry-run',
-      'task retry --code rate_limit_exceeded --since 1d --limit 500',
-    ],
-  })
+  return createCommand(
+    'retry',
+    'retry a failed task, or many: each becomes a new task, for which credits are held at the current price',
+    'task retry task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
+    'task retry --code upstream_error --since 2h --dry-run',
+    'task retry --code rate_limit_exceeded --since 1d --limit 500',
+  )
     .argument('[id]', 'task id', parseTaskId)
     .addOption(
       new Option('--code <code>', 'all tasks that failed with this code').choices(taskFailureCodes),
@@ -52,7 +50,7 @@ export function retryCommand(context: CliContext): Command {
 }
 
 async function retryOne(context: CliContext, taskId: string): Promise<void> {
-  const result = await (await context.parts.retryTask())(taskId)
+  const result = await (await (await context.database()).createRetryTask())(taskId)
   if (result.kind !== 'retried') throw new CommandError(failureText(taskId, result))
   context.show({
     json: { task_id: result.taskId, retry_of: taskId },
@@ -66,10 +64,9 @@ async function retryOne(context: CliContext, taskId: string): Promise<void> {
  */
 async function retryMany(context: CliContext, options: RetryOptions): Promise<void> {
   const { code, since, limit } = options
+  const { tasks, createRetryTask } = await context.database()
   const filter = { status: 'failed', notRetried: true, limit } as const
-  const listed = await (
-    await context.parts.tasks()
-  ).listTasks({ ...filter, ...defined({ failureCode: code, since }) })
+  const listed = await tasks.listTasks({ ...filter, ...defined({ failureCode: code, since }) })
   const taskIds = listed.map(({ task }) => task.taskId)
   if (options.dryRun === true) {
     context.show({
@@ -81,7 +78,7 @@ async function retryMany(context: CliContext, options: RetryOptions): Promise<vo
   const retried: { readonly task_id: string; readonly retry_of: string }[] = []
   const refused: { readonly task_id: string; readonly reason: string; readonly message: string }[] =
     []
-  const retryTask = await context.parts.retryTask()
+  const retryTask = await createRetryTask()
   const soFar = () =>
     `${retried.length} of ${taskIds.length} tasks retried, ${refused.length} refused`
   await context.withProgress(soFar, async () => {
@@ -116,7 +113,7 @@ function failureText(
 ): string {
   switch (result.kind) {
     case 'unknown':
-      return noSuchTask(taskId).message
+      return `There is no task ${taskId}.`
     case 'not_failed':
       return `${taskId} is ${result.status}: only a failed task can be retried.`
     case 'already_retried':

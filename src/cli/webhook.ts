@@ -1,48 +1,54 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import { CommandError, isoTime, isoTimeOrNull, noSuchAccount, shortTime, table } from './answer.ts'
-import { createCommand, createCommandGroup } from './command.ts'
+import {
+  accountNamed,
+  CommandError,
+  existing,
+  isoTime,
+  isoTimeOrNull,
+  shortTime,
+  table,
+} from './answer.ts'
+import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { defined } from '../domain/defined.ts'
-import type { ListedWebhook } from '../domain/ports/webhookAdmin.ts'
+import type { ListedWebhook } from '../store/webhooks/webhookAdmin.ts'
 import type { Delivery } from '../domain/webhooks/delivery.ts'
 import { deliveryRecord } from '../domain/webhooks/delivery.ts'
 import { parseLimit } from './parse.ts'
 
 /** Makes the commands `webhook list`, `deliveries`, `redeliver`, `disable` and `delete`. */
 export function webhookCommands(context: CliContext): Command {
-  return createCommandGroup('webhook', 'webhooks of accounts and their deliveries', [
-    list(context),
-    deliveries(context),
-    redeliver(context),
-    disable(context),
-    remove(context),
-  ])
+  const makers = [list, deliveries, redeliver, disable, remove]
+  return createGroup(context, 'webhook', 'webhooks of accounts and their deliveries', makers)
 }
 
 function list(context: CliContext): Command {
-  return createCommand({
-    usage: 'list',
-    description: 'list webhooks with their pending deliveries, newest first',
-    examples: ['webhook list', 'webhook list --account acme --json'],
-  })
+  return createCommand(
+    'list',
+    'list webhooks with their pending deliveries, newest first',
+    'webhook list',
+    'webhook list --account acme --json',
+  )
     .option('--account <name>', 'only webhooks of this account')
     .action(async ({ account }: { readonly account?: string }) => {
-      const webhooks = await (await context.parts.webhooks()).listAllWebhooks(account)
+      const database = await context.database()
+      const webhooks = await database.webhooks.listAllWebhooks(account)
       if (webhooks.length === 0 && account !== undefined) {
-        const found = await (await context.parts.accounts()).findAccount(account)
-        if (found === undefined) throw noSuchAccount(account)
+        existing(await database.accounts.findAccount(account), accountNamed(account))
       }
       context.show({ json: webhooks.map(webhookJson), text: webhookTable(webhooks) })
     })
 }
 
+type DeliveriesOptions = { readonly limit: number; readonly status?: Delivery['status'] }
+
 function deliveries(context: CliContext): Command {
-  return createCommand({
-    usage: 'deliveries <webhook>',
-    description: 'list the deliveries of a webhook with their tries, newest first',
-    examples: ['webhook deliveries wh_0123456789ABCDEFGHIJKLMN --status pending'],
-  })
+  return createCommand(
+    'deliveries <webhook>',
+    'list the deliveries of a webhook with their tries, newest first',
+    'webhook deliveries wh_0123456789ABCDEFGHIJKLMN --status pending',
+  )
     .addOption(
       new Option('--status <status>', 'only deliveries with this status').choices([
         'pending',
@@ -51,29 +57,21 @@ function deliveries(context: CliContext): Command {
       ]),
     )
     .option('--limit <n>', 'maximum number of deliveries', parseLimit, 50)
-    .action(
-      async (
-        webhookId: string,
-        { limit, status }: { readonly limit: number; readonly status?: Delivery['status'] },
-      ) => {
-        const webhooks = await context.parts.webhooks()
-        const page = { limit, ...defined({ status }) }
-        const listed = await webhooks.listDeliveries(webhookId, page)
-        if (listed.length === 0 && !(await webhooks.hasWebhook(webhookId))) {
-          throw noSuchWebhook(webhookId)
-        }
-        context.show({ json: listed.map(deliveryRecord), text: deliveryTable(listed) })
-      },
-    )
+    .action(async (webhookId: string, { limit, status }: DeliveriesOptions) => {
+      const { webhooks } = await context.database()
+      const listed = await webhooks.listDeliveries(webhookId, { limit, ...defined({ status }) })
+      if (listed.length === 0) requireWebhook(await webhooks.hasWebhook(webhookId), webhookId)
+      context.show({ json: listed.map(deliveryRecord), text: deliveryTable(listed) })
+    })
 }
 
 function redeliver(context: CliContext): Command {
-  return createCommand({
-    usage: 'redeliver <delivery>',
-    description: 'deliver an event again, with the same id; refused while its webhook is disabled',
-    examples: ['webhook redeliver whd_0123456789abcdef0123456789abcdef'],
-  }).action(async (deliveryId: string) => {
-    const result = await (await context.parts.webhooks()).redeliverAny(deliveryId)
+  return createCommand(
+    'redeliver <delivery>',
+    'deliver an event again, with the same id; refused while its webhook is disabled',
+    'webhook redeliver whd_0123456789abcdef0123456789abcdef',
+  ).action(async (deliveryId: string) => {
+    const result = await (await context.database()).webhooks.redeliverAny(deliveryId)
     if (result.kind === 'missing') {
       throw new CommandError(`There is no delivery ${deliveryId}, or its webhook is deleted.`)
     }
@@ -85,13 +83,13 @@ function redeliver(context: CliContext): Command {
 }
 
 function disable(context: CliContext): Command {
-  return createCommand({
-    usage: 'disable <webhook>',
-    description: 'disable a webhook: its pending deliveries fail; its account can enable it again',
-    examples: ['webhook disable wh_0123456789ABCDEFGHIJKLMN'],
-  }).action(async (webhookId: string) => {
-    const disabled = await (await context.parts.webhooks()).endWebhook(webhookId, 'disabled')
-    if (!disabled) throw noSuchWebhook(webhookId)
+  return createCommand(
+    'disable <webhook>',
+    'disable a webhook: its pending deliveries fail; its account can enable it again',
+    'webhook disable wh_0123456789ABCDEFGHIJKLMN',
+  ).action(async (webhookId: string) => {
+    const { webhooks } = await context.database()
+    requireWebhook(await webhooks.endWebhook(webhookId, 'disabled'), webhookId)
     context.show({
       json: { webhook_id: webhookId, status: 'disabled' },
       text: 'Disabled. Its pending deliveries fail.',
@@ -100,13 +98,13 @@ function disable(context: CliContext): Command {
 }
 
 function remove(context: CliContext): Command {
-  return createCommand({
-    usage: 'delete <webhook>',
-    description: 'delete a webhook: its pending deliveries fail; its account can register another',
-    examples: ['webhook delete wh_0123456789ABCDEFGHIJKLMN'],
-  }).action(async (webhookId: string) => {
-    const deleted = await (await context.parts.webhooks()).endWebhook(webhookId, 'deleted')
-    if (!deleted) throw noSuchWebhook(webhookId)
+  return createCommand(
+    'delete <webhook>',
+    'delete a webhook: its pending deliveries fail; its account can register another',
+    'webhook delete wh_0123456789ABCDEFGHIJKLMN',
+  ).action(async (webhookId: string) => {
+    const { webhooks } = await context.database()
+    requireWebhook(await webhooks.endWebhook(webhookId, 'deleted'), webhookId)
     context.show({
       json: { webhook_id: webhookId, deleted: true },
       text: 'Deleted. Its pending deliveries fail.',
@@ -114,8 +112,8 @@ function remove(context: CliContext): Command {
   })
 }
 
-function noSuchWebhook(webhookId: string): CommandError {
-  return new CommandError(`There is no webhook ${webhookId}.`)
+function requireWebhook(exists: boolean, webhookId: string): void {
+  if (!exists) throw new CommandError(`There is no webhook ${webhookId}.`)
 }
 
 function webhookJson(webhook: ListedWebhook) {

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import type { Environment } from '../config.ts'
 import { ConfigError, explainIssues } from './configError.ts'
 import { defined } from '../domain/defined.ts'
-import type { Capabilities, CapabilityTable } from '../domain/models/capabilities.ts'
+import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import { builtInCapabilities, overrideCapabilities } from '../domain/models/capabilities.ts'
-import type { ModelId } from '../domain/models/models.ts'
 import { modelIds } from '../domain/models/models.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { credentialIn } from '../domain/upstream/channel.ts'
@@ -33,67 +32,41 @@ export function readOperatorSettings(
 ): OperatorSettings {
   const file = parseOperatorFile(path)
   const channels = file.channels.map((given, index): Channel => {
-    const { name, family, baseUrl, models, concurrencyMax, apiKeyFile } = given
-    const { apiKeyHeader, apiKeyPrefix, query, paths, weight } = given
+    const { apiKeyEnv: _variable, timeoutSeconds, paths, ...channel } = given
     return {
-      name,
-      family,
-      baseUrl,
+      ...defined(channel),
+      ...defined({ paths: paths && defined(paths) }),
       apiKey: apiKeyOf(given, `${path}: channels[${index}]`, options, environment),
-      ...defined({ apiKeyFile, apiKeyHeader, apiKeyPrefix, query, weight }),
-      ...(paths === undefined ? {} : { paths: defined(paths) }),
-      models,
       // Rounded, because multiplying decimals is not exact: 16.1 × 1000 is slightly more than 16100.
-      timeoutMs: Math.round(given.timeoutSeconds * 1000),
-      concurrencyMax,
+      timeoutMs: Math.round(timeoutSeconds * 1000),
     }
   })
   return { channels, prices: file.prices, capabilities: mergeCapabilities(path, file.capabilities) }
 }
 
 /**
- * Returns the credential of a channel from its variable. Returns an empty text when the channel has a file
- * instead, because the file is read again for each call. With `withKeys`, throws `ConfigError` when the variable
- * is not set or the file has no usable credential. Without `withKeys`, returns an empty text when the variable is
- * not set, and does not look at the file. Always throws when the variable has a character that no header can carry.
+ * Returns the credential of a channel from its variable, and an empty text for a channel with a file, which is read
+ * again for each call. With `withKeys`, throws `ConfigError` when there is no usable credential. Without, a missing
+ * one is an empty text. What no header can carry is refused in both cases.
  */
 function apiKeyOf(
-  { apiKeyEnv, apiKeyFile }: OperatorFile['channels'][number],
+  { apiKeyEnv = '', apiKeyFile }: OperatorFile['channels'][number],
   place: string,
   { withKeys }: { readonly withKeys: boolean },
   environment: Environment,
 ): string {
+  const notForHeaders = 'contains a character that an HTTP header cannot carry, such as a line end'
   if (apiKeyFile !== undefined) {
-    if (withKeys) checkApiKeyFile(apiKeyFile, `${place}.apiKeyFile`)
-    return ''
+    if (!withKeys) return ''
+    const text = readText(apiKeyFile, `${place}.apiKeyFile: cannot read the credential`)
+    if (credentialIn(text) !== undefined) return ''
+    throw new ConfigError(`${place}.apiKeyFile: ${apiKeyFile} is empty, or ${notForHeaders}`)
   }
-  const text = environment[apiKeyEnv ?? ''] ?? ''
-  if (text === '') {
-    if (withKeys) {
-      throw new ConfigError(`${place}.apiKeyEnv names ${apiKeyEnv}, which is not set`)
-    }
-    return ''
-  }
-  const apiKey = credentialIn(text)
+  const text = environment[apiKeyEnv] ?? ''
+  const apiKey = text === '' && !withKeys ? '' : credentialIn(text)
   if (apiKey !== undefined) return apiKey
-  throw new ConfigError(
-    `${place}.apiKeyEnv names ${apiKeyEnv}, which contains a character that an HTTP header cannot carry, such as a line end`,
-  )
-}
-
-function checkApiKeyFile(file: string, place: string): void {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unreadable'
-    throw new ConfigError(`${place}: cannot read the credential: ${reason}`)
-  }
-  if (credentialIn(text) === undefined) {
-    throw new ConfigError(
-      `${place}: ${file} is empty, or contains a character that an HTTP header cannot carry`,
-    )
-  }
+  const fault = text === '' ? 'is not set' : notForHeaders
+  throw new ConfigError(`${place}.apiKeyEnv names ${apiKeyEnv}, which ${fault}`)
 }
 
 /** Returns the variables that the operator's file names in `apiKeyEnv`. Throws `ConfigError` for a wrong file. */
@@ -102,32 +75,41 @@ export function credentialVariables(path: string): readonly string[] {
 }
 
 function parseOperatorFile(path: string): OperatorFile {
+  const cannotRead = `DARKROOM_CONFIG: cannot read ${path}`
+  const text = readText(path, cannotRead)
   let content: unknown
   try {
-    content = JSON.parse(readFileSync(path, 'utf8'))
+    content = JSON.parse(text)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unreadable'
-    throw new ConfigError(`DARKROOM_CONFIG: cannot read ${path}: ${reason}`)
+    throw new ConfigError(`${cannotRead}: ${reasonOf(error)}`)
   }
   const parsed = operatorFile.safeParse(content)
-  if (!parsed.success)
-    throw new ConfigError(`DARKROOM_CONFIG: ${path}: ${explainIssues(parsed.error)}`)
-  return parsed.data
+  if (parsed.success) return parsed.data
+  throw new ConfigError(`DARKROOM_CONFIG: ${path}: ${explainIssues(parsed.error)}`)
 }
 
-/**
- * Returns the built-in capabilities of each model, replaced by the operator's values where the file has them.
- */
+function readText(path: string, what: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`${what}: ${reasonOf(error)}`)
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unreadable'
+}
+
+/** Returns the built-in capabilities of each model, replaced by the operator's values where the file has them. */
 function mergeCapabilities(path: string, overrides: OperatorFile['capabilities']): CapabilityTable {
-  const merged = (model: ModelId): Capabilities => {
+  const merged = modelIds.map((model) => {
     const capabilities = overrideCapabilities(builtInCapabilities[model], overrides[model] ?? {})
     if (!capabilities.sizeIsSent && capabilities.sizes.length > 1) {
       throw new ConfigError(
         `${path}: capabilities.${model}.sizeIsSent must be true for a choice of sizes`,
       )
     }
-    return capabilities
-  }
-  const table = Object.fromEntries(modelIds.map((model) => [model, merged(model)]))
-  return { ...builtInCapabilities, ...table }
+    return [model, capabilities]
+  })
+  return { ...builtInCapabilities, ...Object.fromEntries(merged) }
 }

@@ -3,6 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import type { Environment } from '../config.ts'
+import { setVariables } from '../config.ts'
 import { ConfigError } from './configError.ts'
 
 /** The file in DATA_DIR where a running `npm start` stores the variables of its processes. */
@@ -34,27 +35,19 @@ export async function writeRuntimeFile(
  * throws `ConfigError` with the path of the file, never with its content.
  */
 export function withRuntimeFile(environment: Environment): Environment {
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const set = setVariables(environment)
   const path = join(resolve(set['DATA_DIR'] ?? '.data'), runtimeFileName)
   let content: string
   try {
     content = readFileSync(path, 'utf8')
   } catch {
-    return environment
+    return set
   }
-  const stored = variablesIn(content)
-  if (stored === undefined) {
+  try {
+    return { ...runtimeFile.parse(JSON.parse(content)).environment, ...set }
+  } catch {
     throw new ConfigError(
       `${path} is broken. \`npm start\` writes a new one. Remove it if nothing runs there.`,
     )
-  }
-  return { ...stored, ...set }
-}
-
-function variablesIn(content: string): Readonly<Record<string, string>> | undefined {
-  try {
-    return runtimeFile.safeParse(JSON.parse(content)).data?.environment
-  } catch {
-    return undefined
   }
 }

@@ -16,7 +16,7 @@ const differentCharsMin = 8
 export function readSecrets(
   variable: string,
   value: string | undefined,
-): readonly Secret[] | undefined {
+): readonly [Secret, ...Secret[]] | undefined {
   if (value === undefined) return undefined
   const secrets = value.split(',').map((item) => {
     const colon = item.indexOf(':')
@@ -37,5 +37,7 @@ export function readSecrets(
   if (new Set(secrets.map(({ id }) => id)).size < secrets.length) {
     throw new ConfigError(`${variable}: two secrets have the same id`)
   }
-  return secrets
+  const [first, ...others] = secrets
+  if (first === undefined) throw new Error('Bug: a text was split into no parts')
+  return [first, ...others]
 }

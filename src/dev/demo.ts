@@ -3,7 +3,8 @@ import { readConfig, required } from '../config.ts'
 import { newAccountId } from '../domain/accounts/account.ts'
 import { createPool } from '../store/connection/pool.ts'
 import { createAuthenticate, createIssueKey } from '../tasks/apiKeys.ts'
-import { createAccountStore, createTaskStore } from '../wiring/stores.ts'
+import { createAccountStore } from '../store/accounts/accountStore.ts'
+import { createTaskStore } from '../store/tasks/taskStore.ts'
 import { readSecretFile, writeSecretFile } from './dataDir.ts'
 
 const demoCredits = 1_000_000

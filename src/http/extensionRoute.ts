@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { Result } from '../domain/result.ts'
 import type { FieldsSchema } from '../schema/extensionRequest.ts'
@@ -12,63 +13,45 @@ import { json } from './route.ts'
 // The routes beside the API contract that need an API key. They refuse every name that they do not know, in the query
 // and in the body; the routes of the contract ignore query parameters.
 
-const extension = { extension: true, access: 'account', envelope: 'full' } as const
+/**
+ * Makes a route of the extensions. `input` is the query of a GET. Of other methods it is the JSON body, and a request
+ * without a body counts as `{}`. It is checked, and then passed to the handler.
+ */
+export function extensionRoute<Input>(
+  declaration: Omit<RouteDeclaration, 'query' | 'body'> & {
+    readonly method: Route['method']
+    readonly input: FieldsSchema<Input> & z.ZodObject
+    readonly handler: InputHandler<Input>
+  },
+): Route {
+  const { input, handler, ...rest } = declaration
+  const isRead = rest.method === 'GET'
+  const hasFields = Object.keys(input.shape).length > 0
+  return {
+    ...rest,
+    extension: true,
+    access: 'account',
+    envelope: 'full',
+    ...(isRead ? { query: input } : hasFields ? { body: json(input) } : {}),
+    errors: [...(isRead ? queryErrors : bodyErrors), ...rest.errors],
+    handler: (parts) => {
+      const handle = handler(parts)
+      return async (context, caller) => {
+        const checked = isRead
+          ? parseQuery(input, queryOf(context))
+          : await receiveFields(parts, context, caller, input)
+        return checked.ok ? handle(context, caller, checked.value) : checked.failure
+      }
+    },
+  }
+}
+
+const queryErrors = ['invalid_value', 'unknown_parameter'] as const
 
 /** A handler that gets the checked input of its request. */
 type InputHandler<Input> = (
   parts: ApiParts,
 ) => (context: RouteContext, caller: Caller, input: Input) => Promise<HttpFailure | undefined>
-
-/** Makes a GET route of the extensions. `query` is checked, and then passed to the handler. */
-export function readingRoute<Query>(
-  declaration: Omit<RouteDeclaration, 'query' | 'body'> & {
-    readonly query: FieldsSchema<Query> & RouteDeclaration['query']
-    readonly handler: InputHandler<Query>
-  },
-): Route {
-  return {
-    ...declaration,
-    ...extension,
-    method: 'GET',
-    errors: ['invalid_value', 'unknown_parameter', ...declaration.errors],
-    handler: (parts) => {
-      const handle = declaration.handler(parts)
-      return async (context, caller) => {
-        const query = parseQuery(declaration.query, queryOf(context))
-        return query.ok ? handle(context, caller, query.value) : query.failure
-      }
-    },
-  }
-}
-
-/**
- * Makes a POST or DELETE route of the extensions, which takes no query. The JSON body is checked by `fields`, and then
- * passed to the handler. A request without a body counts as `{}`.
- */
-export function changingRoute<Fields>(
-  declaration: Omit<RouteDeclaration, 'query' | 'body'> & {
-    readonly method: 'POST' | 'DELETE'
-    readonly fields: FieldsSchema<Fields>
-    readonly handler: InputHandler<Fields>
-  },
-): Route {
-  const { fields, handler, ...rest } = declaration
-  return {
-    ...rest,
-    ...extension,
-    ...(Object.keys(fields.shape).length === 0 ? {} : { body: json(fields) }),
-    errors: [...bodyErrors, ...declaration.errors],
-    handler: (parts) => {
-      const handle = handler(parts)
-      return async (context, caller) => {
-        const query = parseQuery(noFields, queryOf(context))
-        if (!query.ok) return query.failure
-        const received = await receiveFields(parts, context, caller, fields)
-        return received.ok ? handle(context, caller, received.value) : received.failure
-      }
-    },
-  }
-}
 
 /**
  * The constructor of `URLSearchParams` drops a question mark at the start, so one is added. For `…??limit=1` it would
@@ -87,6 +70,8 @@ async function receiveFields<Fields>(
   caller: Caller,
   schema: FieldsSchema<Fields>,
 ): Promise<Result<Fields, HttpFailure>> {
+  const query = parseQuery(noFields, queryOf(context))
+  if (!query.ok) return query
   if (!hasBody(context.req)) return parseFields(schema, {})
   const room = parts.largeBodies.open(caller.accountId)
   const options = { limitBytes: fieldsBytesMax, room }

@@ -14,6 +14,9 @@ const firstBytes = 64 * 1024
 /** How much larger the next buffer is. Large, because a copy of 32 MiB would block other work for too long. */
 const growth = 16
 
+/** A body whose length is known gets a buffer for all of it once it has more bytes than this, and room for them. */
+const secondBytes = growth * firstBytes
+
 /**
  * Creates a collector of at most `bytesMax` bytes. If `expectedBytes` is given, there are no more than these. A chunk is
  * copied as it arrives: chunks that are kept would take 420 bytes each, also where a client sends single bytes. The
@@ -32,8 +35,9 @@ export function createByteCollector(
     const sum = length + chunk.length
     if (sum > bytesMax) return false
     if (sum > buffer.length) {
-      const size = expectedBytes ?? Math.min(Math.max(growth * buffer.length, sum), sizeMax)
-      const larger = allocate(size)
+      const isKnown = expectedBytes !== undefined && sum > secondBytes
+      const size = isKnown ? expectedBytes : Math.max(growth * buffer.length, sum)
+      const larger = allocate(Math.min(size, sizeMax))
       buffer.copy(larger, 0, 0, length)
       buffer = larger
     }

@@ -8,8 +8,9 @@ import {
   secretPrefix,
 } from '../domain/accounts/apiKey.ts'
 import type { RandomBytes } from '../domain/ids.ts'
-import type { AccountStore, NewApiKey } from '../domain/ports/accountStore.ts'
-import type { TaskStore } from '../domain/ports/taskStore.ts'
+import type { AccountStore } from '../store/accounts/accountStore.ts'
+import type { NewApiKey } from '../store/accounts/apiKeys.ts'
+import type { TaskStore } from '../store/tasks/taskStore.ts'
 
 /**
  * One secret of `KEY_PEPPER`. New keys are hashed with the first pepper of the list. Existing keys are
@@ -20,45 +21,18 @@ export type Pepper = { readonly id: string; readonly secret: string }
 type AuthenticateDeps = {
   readonly store: Pick<TaskStore, 'findCaller'>
   readonly peppers: readonly Pepper[]
-  /** Default: the clock of this process. */
-  readonly monotonicMs?: () => number
 }
 
 /**
- * How long a secret that names no valid key is refused without a query. This refuses no valid key: a key that was
- * revoked or has expired never becomes valid again, and nobody knows the secret of a key before the key exists.
+ * Creates the function that returns the caller of a bearer secret, or `undefined`. A secret that was not made with one
+ * of the peppers is refused without a query, so that invented ones put no load on the database. Every other one is
+ * looked up for each request, so a key is refused from the moment of its revocation.
  */
-const refusedMs = 10_000
-/** Limit for the secrets that are remembered as refused. Beyond it the oldest one is forgotten. */
-const refusedMax = 1_000
-
-/**
- * Creates the function that returns the caller of a bearer secret, or `undefined`. The function refuses two kinds of
- * secrets without a query, so that they put no load on the database: a secret that was not made with one of the
- * peppers, and a secret that was refused a short time ago, such as a revoked key that is sent again and again. A
- * valid key is looked up for each request, so it is refused from the moment of its revocation.
- */
-export function createAuthenticate(deps: AuthenticateDeps) {
-  const monotonicMs = deps.monotonicMs ?? (() => performance.now())
-  const refusedAtMs = new Map<string, number>()
-
-  function remember(name: string): void {
-    refusedAtMs.delete(name)
-    refusedAtMs.set(name, monotonicMs())
-    const [oldest] = refusedAtMs.keys()
-    if (refusedAtMs.size > refusedMax && oldest !== undefined) refusedAtMs.delete(oldest)
-  }
-
+export function createAuthenticate({ store, peppers }: AuthenticateDeps) {
   return async (secret: string): Promise<Caller | undefined> => {
-    const makers = deps.peppers.filter((pepper) => isWellFormedSecret(secret, digestWith(pepper)))
+    const makers = peppers.filter((pepper) => isWellFormedSecret(secret, digestWith(pepper)))
     if (makers.length === 0) return undefined
-    const hashes = makers.map((pepper) => digestWith(pepper)(secret))
-    // The refused secrets are remembered by their hashes, because a memory dump must not show a secret.
-    const name = Buffer.concat(hashes).toString('base64')
-    if (monotonicMs() - (refusedAtMs.get(name) ?? -Infinity) < refusedMs) return undefined
-    const caller = await deps.store.findCaller(hashes)
-    if (caller === undefined) remember(name)
-    return caller
+    return store.findCaller(makers.map((pepper) => digestWith(pepper)(secret)))
   }
 }
 

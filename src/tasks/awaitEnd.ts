@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
+import type { TaskEnds } from '../domain/ports/taskStore.ts'
+import type { TaskStore } from '../store/tasks/taskStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 
 export type AwaitEndDeps = {

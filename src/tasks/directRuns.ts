@@ -1,9 +1,7 @@
 import { assertNever } from '../domain/assertNever.ts'
 import type { Family } from '../domain/models/models.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { DirectResult, DirectTask } from '../domain/tasks/directRun.ts'
 import type { createProduceImage } from './produceImage.ts'
-import { repeatAfterShortWaits } from './shortWaits.ts'
 
 export type DirectRuns = {
   /** Returns how many more tasks of a family this worker may carry out now. */
@@ -21,7 +19,6 @@ export type DirectRuns = {
 
 type DirectRunsDeps = {
   readonly produceImage: ReturnType<typeof createProduceImage>
-  readonly failTask: AttemptStore['failTask']
   /** Makes a live task due for the reconciler at once. */
   readonly makeDue: (taskId: string) => Promise<void>
   /** Limit for the tasks of each family that are carried out at the same time. */
@@ -84,26 +81,22 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
   }
 }
 
-/** Brings the task as far as possible now. Records a failure. Returns the end, or why the task is not at its end. */
+/** Brings the task as far as possible now. Returns the end, or why the task is not at its end. */
 async function bringOn(
   deps: DirectRunsDeps,
   taskId: string,
   onStage: () => void,
 ): Promise<DirectResult> {
-  const { produceImage, failTask, stopping: signal } = deps
-  const result = await repeatAfterShortWaits(
-    (question) => produceImage({ taskId, signal, via: 'offer', question, onStage }),
-    signal,
-  )
+  const { produceImage, stopping: signal } = deps
+  const result = await produceImage({ taskId, signal, via: 'offer', onStage })
   switch (result.kind) {
     case 'succeeded':
+    case 'failed':
     case 'over':
       return result.kind
     case 'wait':
       if (signal.aborted) return 'stopping'
       return result.reason === 'call_under_way' ? 'call_under_way' : 'wait'
-    case 'end':
-      return failTask(taskId, result.failure, result.accountId)
     default:
       return assertNever(result)
   }

@@ -1,6 +1,7 @@
 import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
-import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
+import type { RetryResult } from '../store/tasks/retryTask.ts'
+import type { TaskAdmin } from '../store/tasks/taskStore.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
 

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createStallTolerantDeadline } from '../domain/stallTolerantDeadline.ts'
 
 const firstDelayMs = 100
 const delayMsMax = 5_000
@@ -29,24 +28,14 @@ export async function retryFor<Value>(
 
 /**
  * Returns the result of the work, or throws after `limitMs`. The work itself is not stopped, but its late result is
- * ignored. This process may stand still for a time (SIGSTOP, a suspended machine). The result may arrive in that
- * time, and the process sees it only afterwards. Therefore the work gets up to `limitMs` more after each such time,
- * but never more than three times `limitMs` in total.
+ * ignored.
  */
 export async function withTimeout<Value>(
   limitMs: number,
   work: () => Promise<Value>,
 ): Promise<Value> {
-  const bounds = { limitMs, afterStallMs: limitMs, extensionsMsMax: 2 * limitMs }
-  const deadline = createStallTolerantDeadline(bounds)
   const late = Promise.withResolvers<never>()
-  let timer: NodeJS.Timeout | undefined
-  const tick = () => {
-    const delayMs = deadline.nextDelayMs(performance.now())
-    if (delayMs === undefined) late.reject(new Error(`no answer in ${limitMs} ms`))
-    else timer = setTimeout(tick, delayMs)
-  }
-  tick()
+  const timer = setTimeout(() => late.reject(new Error(`no answer in ${limitMs} ms`)), limitMs)
   try {
     return await Promise.race([work(), late.promise])
   } finally {

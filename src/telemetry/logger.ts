@@ -5,60 +5,61 @@ import { defined } from '../domain/defined.ts'
  * All fields that a caller may give a log line, besides `error`. The logger writes no other field. So prompts, keys,
  * image bytes, query strings and upstream texts never reach the log.
  */
-const fieldTypes = {
-  requestId: 'string',
-  taskId: 'string',
-  accountId: 'string',
-  keyId: 'string',
-  workflowId: 'string',
-  webhookId: 'string',
-  runId: 'string',
-  workerId: 'string',
-  route: 'string',
-  method: 'string',
-  status: 'number',
-  durationMs: 'number',
-  channel: 'string',
-  attempt: 'number',
-  class: 'string',
-  reason: 'string',
-  code: 'string',
-  httpStatus: 'number',
-  upstreamRequestId: 'string',
-  delayMs: 'number',
-  count: 'number',
-  step: 'string',
-  address: 'string',
-  port: 'number',
-} as const
+const textFields = [
+  'requestId',
+  'taskId',
+  'accountId',
+  'keyId',
+  'workflowId',
+  'webhookId',
+  'runId',
+  'workerId',
+  'route',
+  'method',
+  'channel',
+  'class',
+  'reason',
+  'code',
+  'upstreamRequestId',
+  'step',
+  'address',
+] as const
+const numberFields = [
+  'status',
+  'durationMs',
+  'attempt',
+  'httpStatus',
+  'delayMs',
+  'count',
+  'port',
+] as const
+const knownFields: ReadonlySet<string> = new Set([...textFields, ...numberFields])
 
-type FieldName = keyof typeof fieldTypes
-
-type LogFields = {
-  readonly [Name in FieldName]?: (typeof fieldTypes)[Name] extends 'number' ? number : string
+type LogFields = { readonly [Name in (typeof textFields)[number]]?: string } & {
+  readonly [Name in (typeof numberFields)[number]]?: number
 } & {
   /** Logged as name, code and stack frames. The message is left out, because it may quote any value. */
   readonly error?: unknown
 }
 
-export type Logger = {
-  readonly [Level in 'debug' | 'info' | 'warn' | 'error']: (
-    event: string,
-    fields?: LogFields,
-  ) => void
-}
+export type Logger = ReturnType<typeof createLogger>
 
 /** Writes one JSON line per event to stdout. With `pretty`, writes readable lines for a terminal instead. */
 export function createLogger(options: {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
   readonly process: 'api' | 'worker' | 'cli' | 'dev'
   readonly pretty: boolean
-}): Logger {
-  const { level, process: name, pretty } = options
-  const base = { process: name }
+}) {
+  const base = { process: options.process }
+  const { level, pretty } = options
   const log = pretty
     ? pino({ level, base, transport: { target: 'pino-pretty', options: { ignore: 'process' } } })
-    : pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: named } })
+    : pino({
+        level,
+        base,
+        timestamp: pino.stdTimeFunctions.isoTime,
+        formatters: { level: (name) => ({ level: name }) },
+      })
   const write =
     (at: 'debug' | 'info' | 'warn' | 'error') =>
     (event: string, fields: LogFields = {}) =>
@@ -66,33 +67,23 @@ export function createLogger(options: {
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-function named(level: string): { readonly level: string } {
-  return { level }
-}
-
 /**
  * Returns only the known fields. TypeScript checks nothing at run time, so a caller could pass other fields
  * in spite of `LogFields`.
  */
-function pick(fields: LogFields): Record<string, unknown> {
-  const { error, ...given } = fields
-  const known = Object.entries(given).filter(([name]) => Object.hasOwn(fieldTypes, name))
-  const line = defined(Object.fromEntries(known))
-  return error === undefined ? line : { ...line, error: describeError(error) }
+function pick({ error, ...given }: LogFields): Record<string, unknown> {
+  const known = Object.entries(given).filter(([name]) => knownFields.has(name))
+  const shown = error === undefined ? undefined : describeError(error)
+  return defined({ ...Object.fromEntries(known), error: shown })
 }
 
 /** Returns what the log shows of an error. Leaves out the message, because messages of libraries quote values. */
-function describeError(error: unknown): {
-  readonly name: string
-  readonly code?: string
-  readonly at?: readonly string[]
-} {
+function describeError(error: unknown) {
   if (!(error instanceof Error)) return { name: typeof error }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
-  const frames = (error.stack ?? '')
-    .split('\n')
-    .filter((line) => /^\s+at /.test(line))
-    .slice(0, 6)
-    .map((line) => line.trim().replace(/^at (.*?)\(?(?:file:\/\/)?[^ (]*\/([^/)]+)\)?$/, '$1$2'))
-  return { name: error.name, ...defined({ code }), at: frames }
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
+  // Of the path of a file only its name.
+  const place = /^at (.*?)\(?(?:file:\/\/)?[^ (]*\/([^/)]+)\)?$/
+  const at = frames.slice(0, 6).map((line) => line.trim().replace(place, '$1$2'))
+  return { name: error.name, ...defined({ code }), at }
 }

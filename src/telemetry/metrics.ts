@@ -1,41 +1,19 @@
 import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
-import type { StateSample } from '../store/sampleState.ts'
 import type { DirectResult } from '../domain/tasks/directRun.ts'
 import { directResults } from '../domain/tasks/directRun.ts'
-import type { Verdict } from '../domain/webhooks/retries.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
-import type { PoolSample } from './gauges.ts'
-import { createProcessGauges, createStateGauges } from './gauges.ts'
+import type { Verdict } from '../domain/webhooks/retries.ts'
+import type { GaugeSources } from './gauges.ts'
+import { createGauges } from './gauges.ts'
 
-export type MetricsSources = {
-  readonly pool?: () => PoolSample
-  /**
-   * Reads the state of the installation. When it is absent or fails, only its own metrics are missing from
-   * the answer.
-   */
-  readonly state?: () => Promise<StateSample>
-  readonly startQueueDepth?: () => number
-  /**
-   * The names of the operator's channels. Their counters start at 0, so that Prometheus sees the first call
-   * as an increase.
-   */
-  readonly channels?: readonly string[]
-  /**
-   * Returns more metrics as text, such as those of Temporal's SDK. Must not throw, and must not use a name of
-   * ours.
-   */
-  readonly foreign?: () => Promise<string>
-}
+/** The sources of the gauges, and the operator's channels: their counters exist from the start. */
+export type MetricsSources = GaugeSources & { readonly channels?: readonly string[] }
+
+export type Metrics = ReturnType<typeof createMetrics>
 
 const gaugesNamedAsCounters = ['handles', 'requests', 'resources'].map(
   (kind) => `nodejs_active_${kind}_total`,
 )
-
-export type Metrics = Recorders & {
-  /** Returns all metrics in Prometheus' text format. */
-  readonly expose: () => Promise<string>
-  readonly contentType: string
-}
 
 /**
  * Creates the metrics of one process. The counters and histograms, which the process updates when something happens,
@@ -43,57 +21,126 @@ export type Metrics = Recorders & {
  * names from fixed sets, channel names and route patterns as values, so the number of time series is limited.
  * `tools/observability/` contains alerts and a dashboard.
  */
-export function createMetrics(sources: MetricsSources = {}): Metrics {
+export function createMetrics({ channels = [], ...sources }: MetricsSources) {
   const registry = new Registry()
   // Metrics of process and event loop, such as `nodejs_eventloop_lag_…` and `process_resident_memory_bytes`.
   collectDefaultMetrics({ register: registry })
   // These are gauges with names of counters (`…_total`). Prometheus' checker reports such names as errors.
   for (const name of gaugesNamedAsCounters) registry.removeSingleMetric(name)
-  createProcessGauges(registry, sources)
-  const refresh = createStateGauges(registry, sources.state)
+  const refresh = createGauges(registry, sources)
   return {
-    ...createRecorders(registry, sources.channels ?? []),
+    ...createRecorders(registry, channels),
+    /** Returns all metrics in Prometheus' text format. Gauges that cannot be read are left out. */
     expose: async () => {
-      const [foreign] = await Promise.all([sources.foreign?.() ?? '', refresh()])
-      return `${await registry.metrics()}${foreign}`
+      await refresh()
+      return registry.metrics()
     },
     contentType: registry.contentType,
   }
 }
 
-/**
- * Functions with which a process records what happens, in counters and histograms. They never throw, and they return
- * at once.
- */
-export type Recorders = {
-  readonly request: (seen: {
-    readonly route: string
-    readonly method: string
-    readonly status: number
-    readonly durationMs: number
-  }) => void
-  readonly upstreamCall: (seen: {
-    readonly channel: string
-    readonly class: OutcomeClass
-    readonly reason: OutcomeReason
-    readonly latencyMs: number | undefined
-  }) => void
-  readonly finding: (kind: string, count: number) => void
-  readonly startLeft: (reason: string) => void
-  readonly offer: (result: DirectResult) => void
-  readonly webhookTry: (seen: {
-    readonly outcome: Verdict['kind']
-    readonly durationMs: number
-  }) => void
-}
-
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const callSeconds = [0.1, 0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320]
+const trySeconds = [0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 15]
 
 /**
- * The counters that exist from the start, with the value 0, for every channel. If a counter appeared only
- * with its first event, Prometheus would see no increase from 0 to 1.
+ * Creates the counters and histograms in `registry`, and the functions that record in them what happens. These never
+ * throw, and return at once.
  */
+export function createRecorders(registry: Registry, channels: readonly string[]) {
+  const registers = [registry]
+  const counter = (name: string, help: string, labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const histogram = (name: string, help: string, buckets: number[], labelNames: string[] = []) =>
+    new Histogram({ name, help, buckets, labelNames, registers })
+
+  const requests = counter('darkroom_http_requests_total', 'Answered requests.', [
+    'route',
+    'method',
+    'status',
+  ])
+  const requestDurations = histogram(
+    'darkroom_http_request_duration_seconds',
+    'From the request line to the last byte of the answer.',
+    requestSeconds,
+    ['route', 'method'],
+  )
+  const calls = counter(
+    'darkroom_upstream_calls_total',
+    'Upstream calls by outcome class and reason.',
+    ['channel', 'class', 'reason'],
+  )
+  const callDurations = histogram(
+    'darkroom_upstream_call_duration_seconds',
+    'Upstream calls, from the first byte sent to the verdict.',
+    callSeconds,
+    ['channel'],
+  )
+  const findings = counter('darkroom_reconciler_findings_total', 'What the reconciler had to do.', [
+    'finding',
+  ])
+  const startsLeft = counter(
+    'darkroom_start_queue_left_total',
+    'Workflow starts left to the reconciler.',
+    ['reason'],
+  )
+  const offers = counter(
+    'darkroom_offers_total',
+    'Tasks that workers carried out without Temporal, by what came of it.',
+    ['result'],
+  )
+  const tries = counter(
+    'darkroom_webhook_tries_total',
+    'Tries of webhook deliveries by outcome: delivered, retry (one more follows), given_up, gone (410).',
+    ['outcome'],
+  )
+  const tryDurations = histogram(
+    'darkroom_webhook_try_duration_seconds',
+    'Tries of webhook deliveries, from the look-up of the name to the answer.',
+    trySeconds,
+  )
+  // If a counter appeared only with its first event, Prometheus would see no increase from 0 to 1.
+  for (const channel of channels) {
+    callDurations.zero({ channel })
+    for (const labels of expectedOutcomes()) calls.inc({ channel, ...labels }, 0)
+  }
+  for (const result of directResults) offers.inc({ result }, 0)
+  for (const outcome of tryOutcomes) tries.inc({ outcome }, 0)
+
+  return {
+    request: (seen: {
+      readonly route: string
+      readonly method: string
+      readonly status: number
+      readonly durationMs: number
+    }) => {
+      const { route, method, status, durationMs } = seen
+      requests.inc({ route, method, status })
+      requestDurations.observe({ route, method }, durationMs / 1000)
+    },
+    upstreamCall: (seen: {
+      readonly channel: string
+      readonly class: OutcomeClass
+      readonly reason: OutcomeReason
+      readonly latencyMs: number | undefined
+    }) => {
+      const { channel, latencyMs, ...outcome } = seen
+      calls.inc({ channel, ...outcome })
+      if (latencyMs !== undefined) callDurations.observe({ channel }, latencyMs / 1000)
+    },
+    finding: (finding: string, count: number) => findings.inc({ finding }, count),
+    startLeft: (reason: string) => startsLeft.inc({ reason }),
+    offer: (result: DirectResult) => offers.inc({ result }),
+    webhookTry: (seen: { readonly outcome: Verdict['kind']; readonly durationMs: number }) => {
+      tries.inc({ outcome: seen.outcome })
+      tryDurations.observe(seen.durationMs / 1000)
+    },
+  }
+}
+
+const tryOutcomes: readonly Verdict['kind'][] = ['delivered', 'retry', 'given_up', 'gone']
+
+/** The reasons with which a call of each class can end. */
 const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> = {
   succeeded: ['image'],
   refused: [
@@ -118,121 +165,8 @@ const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> 
   ],
 }
 
-/** Creates the counters and histograms of one process in `registry`. */
-export function createRecorders(registry: Registry, channels: readonly string[]): Recorders {
-  return {
-    ...requestRecorder(registry),
-    ...callRecorder(registry, channels),
-    ...taskRecorders(registry),
-    ...webhookRecorder(registry),
-  }
-}
-
-function requestRecorder(registry: Registry): Pick<Recorders, 'request'> {
-  const registers = [registry]
-  const requests = new Counter({
-    name: 'darkroom_http_requests_total',
-    help: 'Answered requests.',
-    labelNames: ['route', 'method', 'status'],
-    registers,
-  })
-  const durations = new Histogram({
-    name: 'darkroom_http_request_duration_seconds',
-    help: 'From the request line to the last byte of the answer.',
-    labelNames: ['route', 'method'],
-    buckets: requestSeconds,
-    registers,
-  })
-  return {
-    request: ({ route, method, status, durationMs }) => {
-      requests.inc({ route, method, status })
-      durations.observe({ route, method }, durationMs / 1000)
-    },
-  }
-}
-
-function callRecorder(
-  registry: Registry,
-  channels: readonly string[],
-): Pick<Recorders, 'upstreamCall'> {
-  const registers = [registry]
-  const calls = new Counter({
-    name: 'darkroom_upstream_calls_total',
-    help: 'Upstream calls by outcome class and reason.',
-    labelNames: ['channel', 'class', 'reason'],
-    registers,
-  })
-  const durations = new Histogram({
-    name: 'darkroom_upstream_call_duration_seconds',
-    help: 'Upstream calls, from the first byte sent to the verdict.',
-    labelNames: ['channel'],
-    buckets: callSeconds,
-    registers,
-  })
-  for (const channel of channels) {
-    durations.zero({ channel })
-    for (const [outcome, reasons] of Object.entries(expectedReasons)) {
-      for (const reason of reasons) calls.inc({ channel, class: outcome, reason }, 0)
-    }
-  }
-  return {
-    upstreamCall: ({ channel, class: outcome, reason, latencyMs }) => {
-      calls.inc({ channel, class: outcome, reason })
-      if (latencyMs !== undefined) durations.observe({ channel }, latencyMs / 1000)
-    },
-  }
-}
-
-function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLeft' | 'offer'> {
-  const registers = [registry]
-  const findings = new Counter({
-    name: 'darkroom_reconciler_findings_total',
-    help: 'What the reconciler had to do.',
-    labelNames: ['finding'],
-    registers,
-  })
-  const left = new Counter({
-    name: 'darkroom_start_queue_left_total',
-    help: 'Workflow starts left to the reconciler.',
-    labelNames: ['reason'],
-    registers,
-  })
-  const offers = new Counter({
-    name: 'darkroom_offers_total',
-    help: 'Tasks that workers carried out without Temporal, by what came of it.',
-    labelNames: ['result'],
-    registers,
-  })
-  for (const result of directResults) offers.inc({ result }, 0)
-  return {
-    offer: (result) => offers.inc({ result }),
-    finding: (finding, count) => findings.inc({ finding }, count),
-    startLeft: (reason) => left.inc({ reason }),
-  }
-}
-
-const tryOutcomes: readonly Verdict['kind'][] = ['delivered', 'retry', 'given_up', 'gone']
-const trySeconds = [0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 15]
-
-function webhookRecorder(registry: Registry): Pick<Recorders, 'webhookTry'> {
-  const registers = [registry]
-  const tries = new Counter({
-    name: 'darkroom_webhook_tries_total',
-    help: 'Tries of webhook deliveries by outcome: delivered, retry (one more follows), given_up, gone (410).',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const durations = new Histogram({
-    name: 'darkroom_webhook_try_duration_seconds',
-    help: 'Tries of webhook deliveries, from the look-up of the name to the answer.',
-    buckets: trySeconds,
-    registers,
-  })
-  for (const outcome of tryOutcomes) tries.inc({ outcome }, 0)
-  return {
-    webhookTry: ({ outcome, durationMs }) => {
-      tries.inc({ outcome })
-      durations.observe(durationMs / 1000)
-    },
-  }
+function expectedOutcomes() {
+  return Object.entries(expectedReasons).flatMap(([outcome, reasons]) =>
+    reasons.map((reason) => ({ class: outcome, reason })),
+  )
 }

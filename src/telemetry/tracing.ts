@@ -1,19 +1,15 @@
-import type { Context, Tracer } from '@opentelemetry/api'
+import type { Context, Span, Tracer } from '@opentelemetry/api'
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
-import type { TaskAdmin, TaskDetail } from '../domain/ports/taskAdmin.ts'
+import type { TaskAdmin } from '../store/tasks/taskStore.ts'
+import type { TaskDetail, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
 import type { OutcomeClass } from '../domain/upstream/upstreamCall.ts'
 
-export type Tracing = {
-  /** Exports the trace of a task that has just ended. Never throws and never waits. */
-  readonly taskEnded: (taskId: string) => void
-  /** Sends the remaining spans. Takes ten seconds at most. */
-  readonly close: () => Promise<void>
-}
+export type Tracing = ReturnType<typeof createTracing>
 
 /** Limit for one request to the collector, and for reading the last tasks when the process stops. */
 const exportTimeoutMs = 5_000
@@ -33,7 +29,7 @@ export function createTracing(deps: {
   readonly process: 'api' | 'worker'
   readonly readTaskDetail: TaskAdmin['readTaskDetail']
   readonly onError: (taskId: string, error: unknown) => void
-}): Tracing {
+}) {
   const processor = new BatchSpanProcessor({
     exporter: new OTLPTraceExporter({ timeoutMillis: exportTimeoutMs }),
     scheduledDelayMillis: batchDelayMs,
@@ -47,16 +43,15 @@ export function createTracing(deps: {
   const tracer = provider.getTracer('darkroom')
   // One task after the other, so that very many ends at once keep no more than one connection to PostgreSQL.
   let reading = Promise.resolve()
-  const exportTask = async (taskId: string) => {
-    const detail = await deps.readTaskDetail(taskId)
-    if (detail !== undefined) recordTrace(tracer, detail)
-  }
   return {
-    taskEnded: (taskId) => {
+    /** Exports the trace of a task that has just ended. Never throws and never waits. */
+    taskEnded: (taskId: string): void => {
       reading = reading
-        .then(() => exportTask(taskId))
+        .then(() => deps.readTaskDetail(taskId))
+        .then((detail) => detail && recordTrace(tracer, detail))
         .catch((error: unknown) => deps.onError(taskId, error))
     },
+    /** Sends the remaining spans. Takes ten seconds at most. */
     close: async () => {
       await Promise.race([reading, sleep(exportTimeoutMs, undefined, { ref: false })])
       await provider.shutdown().catch(() => {})
@@ -80,62 +75,59 @@ function recordTrace(tracer: Tracer, detail: TaskDetail): void {
     'darkroom.route': route,
     'darkroom.class': failure?.code ?? status,
   }
-  const root = tracer.startSpan(
-    'image task',
-    { kind: SpanKind.SERVER, startTime: acceptedAtMs, attributes },
-    contextOf(traceparent),
-  )
-  for (const { event, atMs } of timeline) {
-    // What follows the end, such as a delivery to a webhook, is not part of the trace.
-    const isPart = atMs <= completedAtMs && !event.startsWith('attempt_')
-    if (isPart) root.addEvent(event, atMs)
-  }
-  recordCalls(tracer, trace.setSpan(ROOT_CONTEXT, root), detail, completedAtMs)
-  if (failure !== undefined && failure.code !== 'cancelled') root.setStatus(failed)
-  root.end(completedAtMs)
-}
-
-/** Makes the spans below that of the task. A call that was still open at the task's end gets no class. */
-function recordCalls(
-  tracer: Tracer,
-  within: Context,
-  { task, acceptedAtMs, timeline }: TaskDetail,
-  endedAtMs: number,
-): void {
+  const options = { kind: SpanKind.SERVER, startTime: acceptedAtMs, attributes }
+  const root = tracer.startSpan('image task', options, contextOf(traceparent))
+  const within = trace.setSpan(ROOT_CONTEXT, root)
   let waitsSinceMs = acceptedAtMs
   const waitUntil = (atMs: number) => {
     if (atMs > waitsSinceMs) tracer.startSpan('wait', { startTime: waitsSinceMs }, within).end(atMs)
   }
-  const closed = timeline.filter(({ event }) => event === 'attempt_closed')
-  for (const opened of timeline.filter(({ event }) => event === 'attempt_opened')) {
-    const { attempt, channel, via } = opened.detail
-    const close = closed.find(({ detail }) => detail['attempt'] === attempt)
-    const outcome = close?.detail ?? {}
-    waitUntil(opened.atMs)
-    const attributes = defined({
-      'darkroom.attempt': attempt,
-      'darkroom.channel': channel,
-      'darkroom.model': task.model,
-      'darkroom.via': via,
-      'darkroom.class': outcome['class'],
-      'darkroom.reason': outcome['reason'],
-      'http.response.status_code': outcome['http_status'],
-    })
-    const options = { kind: SpanKind.CLIENT, startTime: opened.atMs, attributes }
-    const span = tracer.startSpan('upstream call', options, within)
-    if (badClasses.has(outcome['class'])) span.setStatus(failed)
-    waitsSinceMs = close?.atMs ?? endedAtMs
-    span.end(waitsSinceMs)
+  // What follows the end, such as a delivery to a webhook, is not part of the trace.
+  for (const event of timeline.filter(({ atMs }) => atMs <= completedAtMs)) {
+    if (event.event === 'attempt_opened') {
+      waitUntil(event.atMs)
+      const close = closeOf(event, timeline)
+      waitsSinceMs = close?.atMs ?? completedAtMs
+      recordCall(tracer, within, model, event, close).end(waitsSinceMs)
+    } else if (event.event !== 'attempt_closed') root.addEvent(event.event, event.atMs)
   }
-  waitUntil(endedAtMs)
+  waitUntil(completedAtMs)
+  if (failure !== undefined && failure.code !== 'cancelled') root.setStatus(failed)
+  root.end(completedAtMs)
+}
+
+function closeOf({ detail }: TimelineEvent, timeline: readonly TimelineEvent[]) {
+  return timeline.find(
+    (event) => event.event === 'attempt_closed' && event.detail['attempt'] === detail['attempt'],
+  )
+}
+
+/** Begins the span of one call. A call that was still open at the task's end gets no class. */
+function recordCall(
+  tracer: Tracer,
+  within: Context,
+  model: string,
+  { atMs, detail }: TimelineEvent,
+  close: TimelineEvent | undefined,
+): Span {
+  const outcome = close?.detail ?? {}
+  const attributes = defined({
+    'darkroom.attempt': detail['attempt'],
+    'darkroom.channel': detail['channel'],
+    'darkroom.model': model,
+    'darkroom.via': detail['via'],
+    'darkroom.class': outcome['class'],
+    'darkroom.reason': outcome['reason'],
+    'http.response.status_code': outcome['http_status'],
+  })
+  const options = { kind: SpanKind.CLIENT, startTime: atMs, attributes }
+  const span = tracer.startSpan('upstream call', options, within)
+  return badClasses.has(outcome['class']) ? span.setStatus(failed) : span
 }
 
 const failed = { code: SpanStatusCode.ERROR }
 
-/**
- * Outcomes of a call whose span is marked as failed. `refused` is not among them, because an upstream's
- * refusal is normal: the task waits and calls again.
- */
+/** `refused` is not among them, because an upstream's refusal is normal: the task waits and calls again. */
 const badClasses: ReadonlySet<unknown> = new Set<OutcomeClass>([
   'unknown',
   'operator_fault',

@@ -1,66 +1,16 @@
 import { Client, Connection } from '@temporalio/client'
-import type { TLSConfig } from '@temporalio/common/lib/internal-non-workflow/index.js'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
 import { isRetryable, TemporalTimeout } from './grpcReason.ts'
 
-export type Temporal = {
-  readonly client: Client
-  readonly namespace: string
-  /**
-   * Makes one call to Temporal with a deadline, which includes repeated tries. Rejects with the call's error
-   * or with `TemporalTimeout`. Every call to Temporal must use this function, because a gRPC call without a
-   * deadline can wait forever.
-   */
-  readonly withDeadline: <Value>(deadlineMs: number, call: () => Promise<Value>) => Promise<Value>
-  /** Closes the connection. Running calls fail. */
-  readonly close: () => Promise<void>
-}
-
-/**
- * Limit for the pause between two tries to reconnect. With gRPC's default of up to two minutes, we would stay
- * disconnected long after Temporal works again.
- */
-const reconnectMsMax = 2_000
-
-/** Returns a client that connects at its first call and reconnects whenever the connection breaks. */
-export function connectTemporal(settings: TemporalSettings): Temporal {
-  const { namespace } = settings
-  const connection = Connection.lazy({
-    ...connectionOptions(settings),
-    // Turns off the SDK's own retries, for two reasons: their pauses ignore the deadline, and closing the
-    // connection during a pause causes an unhandled rejection. `callWithDeadline` repeats calls instead.
-    interceptors: [],
-    channelArgs: {
-      'grpc.initial_reconnect_backoff_ms': 200,
-      'grpc.max_reconnect_backoff_ms': reconnectMsMax,
-    },
-  })
-  const client = new Client({ connection, namespace })
-  const closing = new AbortController()
-  return {
-    client,
-    namespace,
-    withDeadline: (deadlineMs, call) =>
-      callWithDeadline(deadlineMs, closing.signal, (deadlineAtMs) =>
-        connection.withDeadline(deadlineAtMs, call),
-      ),
-    close: async () => {
-      closing.abort()
-      await connection.close()
-    },
-  }
-}
-
-/** How the client and the worker reach Temporal. */
+/** How the client and the worker reach Temporal, as their connections take it. */
 export type TemporalSettings = {
   readonly address: string
   readonly namespace: string
-  readonly tls?: TLSConfig | boolean
-  readonly apiKey?: string
-  readonly metadata?: Readonly<Record<string, string>>
-}
+} & Pick<ConnectionOptions, 'tls' | 'apiKey'> & { readonly metadata?: Record<string, string> }
+
+type ConnectionOptions = ReturnType<typeof loadClientConnectConfig>['connectionOptions']
 
 /**
  * Adds TLS, API key and gRPC metadata to an address and a namespace. `@temporalio/envconfig` reads these
@@ -71,34 +21,55 @@ export function temporalSettings(given: {
   readonly address: string
   readonly namespace: string
 }): TemporalSettings {
-  const { tls, apiKey, metadata } = loadClientConnectConfig({
-    disableFile: true,
-  }).connectionOptions
-  return {
-    ...given,
-    ...defined({ tls, apiKey, metadata: metadata && textOnly(metadata) }),
-  }
+  const read = loadClientConnectConfig({ disableFile: true }).connectionOptions
+  const { tls, apiKey } = read
+  // The values in variables are text. The type also allows bytes.
+  const texts = Object.entries(read.metadata ?? {}).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  )
+  const metadata = texts.length === 0 ? undefined : Object.fromEntries(texts)
+  return { ...given, ...defined({ tls, apiKey, metadata }) }
 }
 
-/** Returns the connection options that the SDK's client and worker have in common. */
-export function connectionOptions(settings: TemporalSettings) {
-  const { address, tls, apiKey, metadata } = settings
-  return {
-    address,
-    ...defined({ tls, apiKey, metadata: metadata && { ...metadata } }),
-  }
-}
+export type Temporal = ReturnType<typeof connectTemporal>
 
 /**
- * Returns the metadata entries whose value is text. gRPC metadata could also contain bytes; ours contains
- * text only.
+ * Limit for the pause between two tries to reconnect. With gRPC's default of up to two minutes, we would stay
+ * disconnected long after Temporal works again.
  */
-function textOnly(metadata: Readonly<Record<string, unknown>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(metadata).filter((entry): entry is [string, string] => {
-      return typeof entry[1] === 'string'
-    }),
-  )
+const reconnectMsMax = 2_000
+
+/** Returns a client that connects at its first call and reconnects whenever the connection breaks. */
+export function connectTemporal({ namespace, ...options }: TemporalSettings) {
+  const connection = Connection.lazy({
+    ...options,
+    // Turns off the SDK's own retries, for two reasons: their pauses ignore the deadline, and closing the
+    // connection during a pause causes an unhandled rejection. `callWithDeadline` repeats calls instead.
+    interceptors: [],
+    channelArgs: {
+      'grpc.initial_reconnect_backoff_ms': 200,
+      'grpc.max_reconnect_backoff_ms': reconnectMsMax,
+    },
+  })
+  const closing = new AbortController()
+  return {
+    client: new Client({ connection, namespace }),
+    namespace,
+    /**
+     * Makes one call to Temporal with a deadline, which includes repeated tries. Rejects with the call's error or with
+     * `TemporalTimeout`. Every call to Temporal must use this function, because a gRPC call without a deadline can wait
+     * forever.
+     */
+    withDeadline: <Value>(deadlineMs: number, call: () => Promise<Value>): Promise<Value> =>
+      callWithDeadline(deadlineMs, closing.signal, (deadlineAtMs) =>
+        connection.withDeadline(deadlineAtMs, call),
+      ),
+    /** Closes the connection. Running calls fail. */
+    close: async () => {
+      closing.abort()
+      await connection.close()
+    },
+  }
 }
 
 const triesMax = 3
@@ -113,32 +84,27 @@ async function callWithDeadline<Value>(
   closing: AbortSignal,
   call: (deadlineAtMs: number) => Promise<Value>,
 ): Promise<Value> {
-  const late = new AbortController()
-  const stop = AbortSignal.any([late.signal, closing])
-  const timeout = Promise.withResolvers<never>()
+  const deadlineAtMs = Date.now() + deadlineMs
+  const late = Promise.withResolvers<never>()
+  const over = new AbortController()
   const timer = setTimeout(() => {
-    late.abort()
-    timeout.reject(new TemporalTimeout(deadlineMs))
+    over.abort()
+    late.reject(new TemporalTimeout(deadlineMs))
   }, deadlineMs)
-  try {
-    return await Promise.race([retry(call, Date.now() + deadlineMs, stop), timeout.promise])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-async function retry<Value>(
-  call: (deadlineAtMs: number) => Promise<Value>,
-  deadlineAtMs: number,
-  stop: AbortSignal,
-): Promise<Value> {
-  for (let attempt = 1; ; attempt += 1) {
+  const stop = AbortSignal.any([over.signal, closing])
+  const repeat = async (tries: number): Promise<Value> => {
     try {
       return await call(deadlineAtMs)
     } catch (error) {
-      if (attempt >= triesMax || stop.aborted || !isRetryable(error)) throw error
-      await sleep(firstPauseMs * 2 ** (attempt - 1), undefined, { signal: stop }).catch(() => {})
+      if (tries >= triesMax || !isRetryable(error)) throw error
+      await sleep(firstPauseMs * 2 ** (tries - 1), undefined, { signal: stop }).catch(() => {})
       if (stop.aborted) throw error
+      return repeat(tries + 1)
     }
+  }
+  try {
+    return await Promise.race([repeat(1), late.promise])
+  } finally {
+    clearTimeout(timer)
   }
 }

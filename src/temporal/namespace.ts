@@ -22,29 +22,23 @@ export async function ensureNamespace(
   options: { readonly retentionSeconds: number },
 ): Promise<'made' | 'lengthened' | 'present'> {
   const { client, namespace, withDeadline } = temporal
+  const service = client.workflowService
   const wantedSeconds = Math.max(options.retentionSeconds, retentionSecondsMin)
-  const workflowExecutionRetentionTtl = msToTs(wantedSeconds * 1_000)
+  const retention = msToTs(wantedSeconds * 1_000)
   const presentSeconds = await retentionOf(temporal)
   if (presentSeconds === undefined) {
-    await withDeadline(timeoutMs, () =>
-      client.workflowService.registerNamespace({
-        namespace,
-        workflowExecutionRetentionPeriod: workflowExecutionRetentionTtl,
-      }),
-    )
-    await retryUntilAnswered(() => withDeadline(timeoutMs, () => client.workflow.count()))
+    const made = { namespace, workflowExecutionRetentionPeriod: retention }
+    await withDeadline(timeoutMs, () => service.registerNamespace(made))
+    await untilKnown(temporal)
     return 'made'
   }
   if (presentSeconds >= wantedSeconds) return 'present'
-  await withDeadline(timeoutMs, () =>
-    client.workflowService.updateNamespace({
-      namespace,
-      config: { workflowExecutionRetentionTtl },
-    }),
-  )
+  const longer = { namespace, config: { workflowExecutionRetentionTtl: retention } }
+  await withDeadline(timeoutMs, () => service.updateNamespace(longer))
   return 'lengthened'
 }
 
+/** Returns the retention of the namespace in seconds, or `undefined` when there is no such namespace. */
 async function retentionOf(temporal: Temporal): Promise<number | undefined> {
   const { client, namespace, withDeadline } = temporal
   try {
@@ -72,23 +66,15 @@ export async function registerSearchAttributes(temporal: Temporal): Promise<read
   const missing = await missingSearchAttributes(temporal)
   if (missing.length === 0) return []
   const { client, namespace, withDeadline } = temporal
+  const added = Object.fromEntries(missing.map((name) => [name, keywordType]))
   await withDeadline(timeoutMs, () =>
-    client.connection.operatorService.addSearchAttributes({
-      namespace,
-      searchAttributes: Object.fromEntries(missing.map((name) => [name, keywordType])),
-    }),
+    client.connection.operatorService.addSearchAttributes({ namespace, searchAttributes: added }),
   )
-  await retryUntilAnswered(() =>
-    withDeadline(timeoutMs, () =>
-      client.workflow.count(names.map((name) => `${name} = 'none'`).join(' AND ')),
-    ),
-  )
+  await untilKnown(temporal, names.map((name) => `${name} = 'none'`).join(' AND '))
   return missing
 }
 
-/**
- * Returns the search attributes that `migrate` has not registered yet. Throws when Temporal does not answer.
- */
+/** Returns the search attributes that `migrate` has not registered yet. Throws when Temporal does not answer. */
 export async function missingSearchAttributes(temporal: Temporal): Promise<readonly string[]> {
   const { client, namespace, withDeadline } = temporal
   const { customAttributes } = await withDeadline(timeoutMs, () =>
@@ -97,31 +83,18 @@ export async function missingSearchAttributes(temporal: Temporal): Promise<reado
   return names.filter((name) => Number(customAttributes[name]) !== keywordType)
 }
 
-/**
- * Returns a check for `/readyz`: whether all search attributes are registered. After the first `true`, the
- * check does not ask Temporal any more. So a later outage of Temporal does not make the process unready.
- * Before that, the check throws when Temporal does not answer.
- */
-export function createSearchAttributesCheck(temporal: Temporal): () => Promise<boolean> {
-  let registered = false
-  return async () => {
-    registered ||= (await missingSearchAttributes(temporal)).length === 0
-    return registered
-  }
-}
-
 const retryMsMax = 30_000
 const pauseMs = 500
 
 /**
- * Repeats a call until it succeeds. The frontends of the Temporal server know a new namespace or search
- * attribute only some seconds after it was created. Throws the last error after 30 seconds.
+ * Repeats a query until it succeeds: the frontends of the Temporal server know a new namespace or search attribute only
+ * some seconds after it was created. Throws the last error after 30 seconds.
  */
-async function retryUntilAnswered(ask: () => Promise<unknown>): Promise<void> {
+async function untilKnown({ client, withDeadline }: Temporal, query?: string): Promise<void> {
   const endsAtMs = performance.now() + retryMsMax
   for (;;) {
     try {
-      await ask()
+      await withDeadline(timeoutMs, () => client.workflow.count(query))
       return
     } catch (error) {
       if (performance.now() > endsAtMs) throw error

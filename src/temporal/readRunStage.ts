@@ -4,35 +4,26 @@ import type { Temporal } from './connect.ts'
 import { workflowIdOf } from '../domain/ids.ts'
 import type { RunStage } from '../domain/tasks/task.ts'
 
-type ReadRunStage = (taskId: string) => Promise<RunStage | undefined>
-
 /**
  * Limits for questions to Temporal about tasks. The timeout is short, because a client that reads a task must
  * not wait for a slow Temporal. The other limits keep many such reads from overloading Temporal.
  */
-const limits = {
-  timeoutMs: 250,
-  parallel: 32,
-  cachedMs: 1_000,
-  /** How long an answer is still given after `cachedMs`, while Temporal is asked again. */
-  staleMs: 1_000,
-  cachedMax: 2_000,
-} as const
+const timeoutMs = 250
+const underWayMax = 32
+const cachedMs = 1_000
+const cachedMax = 2_000
 
-type Answer = { stage: Promise<RunStage | undefined>; readonly validUntilMs: number }
+type Answer = { readonly stage: Promise<RunStage | undefined>; readonly validUntilMs: number }
 
 /**
- * Returns a function that asks Temporal what an unfinished task is doing. The function returns `undefined`
- * when Temporal knows nothing more than PostgreSQL, does not answer in time, or has too many questions under way.
- * It asks about each task at most once a second. Other callers in that second get the same answer. When the last
- * question is one to two seconds old, callers get its answer and do not wait for the new one: if many tasks are looked
- * up all the time, the questions about them come together and take tens of milliseconds. `nowMs` reads a clock that
- * never goes back.
+ * Returns a function that asks Temporal what an unfinished task is doing. It returns `undefined` when Temporal knows
+ * nothing more than PostgreSQL, does not answer in time, or has too many questions under way. It asks about each task
+ * at most once a second. Other callers in that second get the same answer. `nowMs` reads a clock that never goes back.
  */
 export function createReadRunStage(deps: {
   readonly temporal: Temporal
   readonly nowMs: () => number
-}): ReadRunStage {
+}): (taskId: string) => Promise<RunStage | undefined> {
   const answers = new Map<string, Answer>()
   let underWay = 0
 
@@ -41,7 +32,7 @@ export function createReadRunStage(deps: {
     try {
       const { client, withDeadline } = deps.temporal
       const handle = client.workflow.getHandle(workflowIdOf(taskId))
-      const { raw } = await withDeadline(limits.timeoutMs, () => handle.describe())
+      const { raw } = await withDeadline(timeoutMs, () => handle.describe())
       return runStageOf(raw.pendingActivities)
     } catch {
       // Temporal is unreachable or slow, or has no such workflow. The caller then uses only the task's row.
@@ -51,64 +42,44 @@ export function createReadRunStage(deps: {
     }
   }
 
-  return (taskId) => {
+  return async (taskId) => {
     const nowMs = deps.nowMs()
     const cached = answers.get(taskId)
     if (cached !== undefined && nowMs < cached.validUntilMs) return cached.stage
-    const isRecent = cached !== undefined && nowMs < cached.validUntilMs + limits.staleMs
-    if (underWay >= limits.parallel) return isRecent ? cached.stage : Promise.resolve(undefined)
-    const asked = ask(taskId)
-    const answer: Answer = {
-      stage: isRecent ? cached.stage : asked,
-      validUntilMs: nowMs + limits.cachedMs,
-    }
-    void asked.finally(() => {
-      answer.stage = asked
-    })
-    // Deleted first, so that the task moves to the end of the map. Setting an existing key would not move it.
+    if (underWay >= underWayMax) return undefined
+    const stage = ask(taskId)
+    // Deleted first, so that the task moves to the end of the map, whose first key is then the oldest.
     answers.delete(taskId)
-    answers.set(taskId, answer)
-    dropOldest(answers)
-    return answer.stage
-  }
-}
-
-/**
- * Deletes the oldest answers. They are the first keys of the map, because a map keeps the order of insertion.
- */
-function dropOldest(answers: Map<string, Answer>): void {
-  for (const taskId of answers.keys()) {
-    if (answers.size <= limits.cachedMax) return
-    answers.delete(taskId)
+    answers.set(taskId, { stage, validUntilMs: nowMs + cachedMs })
+    const [oldest] = answers.keys()
+    if (oldest !== undefined && answers.size > cachedMax) answers.delete(oldest)
+    return stage
   }
 }
 
 type PendingActivity = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number]
 
-/**
- * The values of `PENDING_ACTIVITY_STATE_SCHEDULED` and `PENDING_ACTIVITY_STATE_STARTED` in Temporal's API.
- */
+/** `PENDING_ACTIVITY_STATE_SCHEDULED` and `PENDING_ACTIVITY_STATE_STARTED` in Temporal's API. */
 const scheduledState = 1
 const startedState = 2
 
 /**
- * Returns what a pending `produceImage` activity shows in addition to the task's row. That is either a wait
- * between two executions of the activity, or the stage in its last heartbeat. Returns `undefined` when no such
- * activity is pending. Returns `undefined` also while its first execution waits for a slot of a worker, because the
- * task is then simply queued.
+ * Returns what a pending `produceImage` activity shows in addition to the task's row: a wait between two executions of
+ * the activity, or the stage in its last heartbeat. Returns `undefined` when no such activity is pending, and while its
+ * first execution waits for a slot of a worker, because the task is then simply queued.
  */
 function runStageOf(
   pendingActivities: readonly PendingActivity[] | null | undefined,
 ): RunStage | undefined {
-  const activity = pendingActivities?.find(({ activityType }) => {
-    return activityType?.name === 'produceImage'
-  })
+  const activity = pendingActivities?.find((each) => each.activityType?.name === 'produceImage')
   if (activity === undefined) return undefined
   const state = Number(activity.state)
   if (state === startedState) return { stage: stageOf(activity) }
   if (state !== scheduledState || (activity.attempt ?? 1) <= 1) return undefined
-  const untilMs = milliseconds(activity.nextAttemptScheduleTime)
-  return untilMs === undefined ? { stage: 'waiting' } : { stage: 'waiting', untilMs }
+  const { seconds, nanos } = activity.nextAttemptScheduleTime ?? {}
+  if (seconds === undefined || seconds === null) return { stage: 'waiting' }
+  const untilMs = seconds.toNumber() * 1_000 + Math.floor((nanos ?? 0) / 1_000_000)
+  return { stage: 'waiting', untilMs }
 }
 
 /**
@@ -117,14 +88,8 @@ function runStageOf(
  */
 function stageOf(activity: PendingActivity): 'calling' | 'storing' {
   const payload = activity.heartbeatDetails?.payloads?.[0]
-  if (payload === undefined) return 'calling'
-  const detail: unknown = defaultPayloadConverter.fromPayload(payload)
+  const detail: unknown = payload && defaultPayloadConverter.fromPayload(payload)
   const isStoring =
     typeof detail === 'object' && detail !== null && 'stage' in detail && detail.stage === 'storing'
   return isStoring ? 'storing' : 'calling'
-}
-
-function milliseconds(time: PendingActivity['nextAttemptScheduleTime']): number | undefined {
-  if (time?.seconds === undefined || time.seconds === null) return undefined
-  return time.seconds.toNumber() * 1_000 + Math.floor((time.nanos ?? 0) / 1_000_000)
 }

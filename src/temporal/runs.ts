@@ -13,10 +13,20 @@ const runTimeoutMs = 2_000
  * running. When Temporal does not answer, returns `unreachable` and does not throw.
  */
 export async function reportRun(temporal: Temporal, taskId: string): Promise<RunReport> {
+  return withRun(temporal, taskId, async (run) => runReport((await run.describe()).status.name))
+}
+
+type Run = ReturnType<Temporal['client']['workflow']['getHandle']>
+
+/** Asks Temporal about a run, or to do something with it. */
+async function withRun<Answer>(
+  { client, withDeadline }: Temporal,
+  taskId: string,
+  ask: (run: Run) => Promise<Answer>,
+): Promise<Answer | 'missing' | 'unreachable'> {
   try {
-    const handle = temporal.client.workflow.getHandle(workflowIdOf(taskId))
-    const { status } = await temporal.withDeadline(runTimeoutMs, () => handle.describe())
-    return runReport(status.name)
+    const run = client.workflow.getHandle(workflowIdOf(taskId))
+    return await withDeadline(runTimeoutMs, () => ask(run))
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'missing'
     grpcReason(error)
@@ -24,11 +34,7 @@ export async function reportRun(temporal: Temporal, taskId: string): Promise<Run
   }
 }
 
-type StatusName = Awaited<
-  ReturnType<ReturnType<Temporal['client']['workflow']['getHandle']>['describe']>
->['status']['name']
-
-function runReport(name: StatusName): RunReport {
+function runReport(name: Awaited<ReturnType<Run['describe']>>['status']['name']): RunReport {
   switch (name) {
     case 'RUNNING':
     case 'PAUSED':
@@ -60,15 +66,10 @@ export async function cancelWorkflow(
   temporal: Temporal,
   taskId: string,
 ): Promise<'requested' | 'missing' | 'unreachable'> {
-  try {
-    const handle = temporal.client.workflow.getHandle(workflowIdOf(taskId))
-    await temporal.withDeadline(runTimeoutMs, () => handle.cancel())
-    return 'requested'
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return 'missing'
-    grpcReason(error)
-    return 'unreachable'
-  }
+  return withRun(temporal, taskId, async (run) => {
+    await run.cancel()
+    return 'requested' as const
+  })
 }
 
 /** Limit for the requests of `createCancelWorkflows` that are under way. */
@@ -99,13 +100,12 @@ const historyTimeoutMs = 5_000
  * answer.
  */
 export async function fetchHistory(
-  temporal: Temporal,
+  { client, withDeadline }: Temporal,
   taskId: string,
 ): Promise<string | undefined> {
   try {
-    const handle = temporal.client.workflow.getHandle(workflowIdOf(taskId))
-    const history = await temporal.withDeadline(historyTimeoutMs, () => handle.fetchHistory())
-    return historyToJSON(history)
+    const run = client.workflow.getHandle(workflowIdOf(taskId))
+    return historyToJSON(await withDeadline(historyTimeoutMs, () => run.fetchHistory()))
   } catch (error) {
     if (grpcReason(error) === 'NOT_FOUND') return undefined
     throw error

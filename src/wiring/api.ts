@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { required, requiredSecrets } from '../config.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import { required } from '../config.ts'
+import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { waitersMaxDefault } from '../http/answers/waitPlaces.ts'
@@ -18,17 +18,18 @@ import { openInstallation } from './installation.ts'
 import { createProcessMetrics } from './processTelemetry.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { cancelTask } from '../store/tasks/cancelTask.ts'
+import { cancelTask } from '../store/tasks/ends.ts'
 import { markStarted } from '../store/reconcile/claims.ts'
 import { announceSyncTask } from '../store/tasks/syncTasks.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
-import { createAccountReads, createTaskStore } from './stores.ts'
+import { createAccountReads } from '../store/accounts/accountStore.ts'
+import { createTaskStore } from '../store/tasks/taskStore.ts'
 import { createLeftTasks } from '../tasks/cancelTask.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { openFilesOfApi, warnOfOpenFiles } from '../telemetry/openFiles.ts'
+import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
@@ -49,7 +50,7 @@ const cancelAtStopMs = 5_000
 
 /** Starts one API process: it serves HTTP, tells workers of synchronous tasks, and starts the workflows of all others. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
-  const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
+  const signingKeys = required(config.signingKeys, 'SIGNING_KEYS')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
   required(config.keyPeppers, 'KEY_PEPPER')
   const installation = await openInstallation(config, log, {
@@ -89,7 +90,8 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     metrics,
     readiness,
   }).catch(explaining(`INTERNAL_HOST ${internalHost}, INTERNAL_PORT ${internalPort}`))
-  warnOfOpenFiles(log, openFilesOfApi(waitersMaxDefault.process))
+  // One for each waiter, and two for each of a thousand other requests: its connection and a blob.
+  warnOfOpenFiles(log, waitersMaxDefault.process + 2 * 1_000 + otherOpenFiles)
   log.info('api ready', { port: server.port })
   return {
     ended: new Promise(() => {}),

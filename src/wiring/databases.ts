@@ -9,21 +9,17 @@ export type Database = {
 
 /**
  * Returns the two ways to PostgreSQL, or `undefined` when DATABASE_URL is not set. `main` may lead to a pooler in
- * transaction mode. `session` leads to PostgreSQL itself: for notifications, for locks, and for commands, which
+ * transaction mode. `session` leads to PostgreSQL itself: for notifications, for beats, and for commands, which
  * run long statements. Both are the same unless DATABASE_SESSION_URL is set.
  */
 export function databasesOf({
   databaseUrl,
-  databaseSessionUrl,
-}: Pick<Config, 'databaseUrl' | 'databaseSessionUrl'>):
-  | { readonly main: Database; readonly session: Database }
-  | undefined {
-  if (databaseUrl === undefined) return undefined
+  databaseSessionUrl = databaseUrl,
+}: Pick<Config, 'databaseUrl' | 'databaseSessionUrl'>) {
+  if (databaseUrl === undefined || databaseSessionUrl === undefined) return undefined
   const main: Database = { url: databaseUrl, variable: 'DATABASE_URL' }
-  const isOther = databaseSessionUrl !== undefined && databaseSessionUrl !== databaseUrl
-  const session: Database = isOther
-    ? { url: databaseSessionUrl, variable: 'DATABASE_SESSION_URL' }
-    : main
+  if (databaseSessionUrl === databaseUrl) return { main, session: main }
+  const session: Database = { url: databaseSessionUrl, variable: 'DATABASE_SESSION_URL' }
   return { main, session }
 }
 
@@ -39,7 +35,8 @@ export async function reached<Value>(
     return await ask()
   } catch (error) {
     const place = `PostgreSQL at ${hostOf(url)} (${variable})`
-    if (isPoolerRefusal(error)) {
+    // PgBouncer in transaction mode cannot keep a setting such as `statement_timeout` for one client.
+    if (error instanceof Error && error.message.includes('unsupported startup parameter')) {
       return explaining(
         `A pooler before ${place} refuses the connection. Set DATABASE_SESSION_URL to PostgreSQL itself`,
       )(error)
@@ -50,31 +47,19 @@ export async function reached<Value>(
 }
 
 /**
- * Returns whether PgBouncer refused a connection because of a setting that the connection asks for, such as
- * `statement_timeout`. In transaction mode PgBouncer cannot keep such a setting for one client.
- */
-function isPoolerRefusal(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('unsupported startup parameter')
-}
-
-/**
  * The SQLSTATE classes that mean "PostgreSQL cannot be used now": 08 connection, 28 authorization, 3D no such
- * database, 53 no resources, 57 shutdown (PostgreSQL documentation, Appendix A).
+ * database, 53 no resources, 57 shutdown (PostgreSQL documentation, Appendix A); and the system's own codes.
  */
-const connectionStates = /^(08|28|3D|53|57)/
+const connectionCodes = /^(?:(?:08|28|3D|53|57)|E[A-Z_]+$)/
 
-/**
- * Returns whether an error means that PostgreSQL cannot be used now. Returns false for an error of a
- * statement itself.
- */
+/** Returns false for an error of a statement itself. */
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  if (connectionStates.test(code)) return true
-  return /^E[A-Z_]+$/.test(code) || /timeout|terminated/i.test(error.message)
+  return connectionCodes.test(code) || /timeout|terminated/i.test(error.message)
 }
 
-/** Returns the host and the port in a database's URL, for people. A Unix socket's folder is percent-encoded in the URL. */
+/** Returns the host and the port in a database's URL, for people. A Unix socket's folder is percent-encoded there. */
 function hostOf(url: string): string {
   const { host } = new URL(url)
   return /^%2f/i.test(host) ? decodeURIComponent(host) : host

@@ -10,7 +10,7 @@ import type { Tracing } from '../telemetry/tracing.ts'
 /** Creates the metrics of one process. `own` contains what only the API process or only the worker has. */
 export function createProcessMetrics(
   pool: Pool,
-  own: Pick<MetricsSources, 'foreign' | 'startQueueDepth' | 'channels'>,
+  own: Pick<MetricsSources, 'startQueueDepth' | 'channels'>,
 ): Metrics {
   return createMetrics({
     pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),

@@ -5,17 +5,11 @@ import { readStoreId } from '../store/blobStoreId.ts'
 import { neededSchemaVersion, schemaVersion } from '../store/schema/migrate.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { grpcReason } from '../temporal/grpcReason.ts'
-import { createSearchAttributesCheck } from '../temporal/namespace.ts'
+import { missingSearchAttributes } from '../temporal/namespace.ts'
 
-/**
- * How long a result is used again. Several load balancers probe every second or so, and they share one check
- * of the parts.
- */
+/** How long a result is used again, so that several load balancers share one check of the parts. */
 const lookCachedMs = 1_000
-/**
- * Limit for the check of one part. A slower part counts as unavailable. Shorter than the timeout of probes,
- * which is a few seconds.
- */
+/** Limit for the check of one part. A slower part counts as unavailable. Shorter than the timeout of probes. */
 const partTimeoutMs = 1_500
 
 export type ReadinessDeps = {
@@ -30,24 +24,23 @@ export type ReadinessDeps = {
  *
  * Temporal's state is reported, but the process is ready without Temporal: tasks that are accepted meanwhile
  * start later. If search attributes are missing, the process is not ready, because `migrate` was forgotten.
- * Temporal starts no run until `migrate` has created them.
+ * Temporal starts no run until `migrate` has created them. Once they were seen, Temporal is not asked for them again.
  */
 export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
-  const attributesKnown = createSearchAttributesCheck(deps.temporal)
-
+  let attributes = 'unknown'
   async function look(): Promise<Readiness> {
-    const [database, blobStore, temporal, attributes] = await Promise.all([
+    const [database, blobStore, temporal] = await Promise.all([
       databaseParts(deps.pool),
       blobStorePart(deps),
       temporalPart(deps.temporal),
-      attributesPart(attributesKnown),
+      attributes === 'ok' ||
+        attributesPart(deps.temporal).then((state) => void (attributes = state)),
     ])
     const needed = [database.database, database.schema, blobStore]
     const ready = needed.every((part) => part === 'ok') && attributes !== 'missing'
     const parts = { ...database, blob_store: blobStore, temporal, search_attributes: attributes }
     return { ready, parts }
   }
-
   let latest: Promise<Readiness> | undefined
   let untilAtMs = 0
   return () => {
@@ -66,7 +59,7 @@ export function withPart({ ready, parts }: Readiness, name: string, state: strin
 
 async function databaseParts(pool: Pool) {
   try {
-    const [present, needed] = await askInTime(() =>
+    const [present, needed] = await inTime(
       Promise.all([schemaVersion(pool), neededSchemaVersion()]),
     )
     return { database: 'ok', schema: present >= needed ? 'ok' : 'outdated' }
@@ -78,8 +71,8 @@ async function databaseParts(pool: Pool) {
 /** Checks the blob store. `foreign` means that the images of this database are in another store. */
 async function blobStorePart({ pool, blobs }: ReadinessDeps): Promise<string> {
   try {
-    const storeId = await askInTime(() => blobs.storeId())
-    const known = await askInTime(() => readStoreId(pool)).catch(() => storeId)
+    const storeId = await inTime(blobs.storeId())
+    const known = await inTime(readStoreId(pool)).catch(() => storeId)
     return known === storeId ? 'ok' : 'foreign'
   } catch {
     return 'unreachable'
@@ -95,22 +88,16 @@ async function temporalPart({ client, withDeadline }: Temporal): Promise<string>
   }
 }
 
-/**
- * Checks the search attributes. Returns `missing` also when the namespace is missing, because `migrate`
- * creates both.
- */
-async function attributesPart(known: () => Promise<boolean>): Promise<string> {
+/** Returns `missing` also when the namespace is missing, because `migrate` creates both. */
+async function attributesPart(temporal: Temporal): Promise<string> {
   try {
-    return (await askInTime(known)) ? 'ok' : 'missing'
+    return (await inTime(missingSearchAttributes(temporal))).length === 0 ? 'ok' : 'missing'
   } catch (error) {
     return statusOf(error) === 'not_found' ? 'missing' : 'unknown'
   }
 }
 
-/**
- * Returns the name of the gRPC status in lower case, such as `unavailable`, `deadline_exceeded` or
- * `permission_denied`.
- */
+/** Returns the name of the gRPC status in lower case, such as `unavailable` or `permission_denied`. */
 function statusOf(error: unknown): string {
   try {
     return grpcReason(error).toLowerCase()
@@ -119,16 +106,9 @@ function statusOf(error: unknown): string {
   }
 }
 
-/**
- * Returns the result of `ask`, or rejects after `partTimeoutMs`. Then `ask` still continues, but its result
- * is ignored.
- */
-async function askInTime<Value>(ask: () => Promise<Value>): Promise<Value> {
+/** Returns the result of `asked`, or rejects after `partTimeoutMs`. A later result is ignored. */
+async function inTime<Value>(asked: Promise<Value>): Promise<Value> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error('no answer in time')), partTimeoutMs)
-  try {
-    return await Promise.race([ask(), late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
+  return Promise.race([asked, late.promise]).finally(() => clearTimeout(timer))
 }

@@ -30,6 +30,12 @@ const failedStopMsMax = 10 * 60_000
 const startedStopMsMax = 10_000
 
 /**
+ * Whether `npm start` started this process. If it did, standard input is a pipe that closes when the parent ends, and
+ * there is no load balancer to wait for.
+ */
+const hasParent = process.argv.includes('--exit-with-parent')
+
+/**
  * Runs one process: reads the configuration, starts, and stops on SIGTERM or SIGINT. A second signal ends the
  * process at once. The exit code is 0 after a stop, 1 if the process could not start or failed, and 2 for a
  * wrong configuration.
@@ -38,42 +44,42 @@ export async function runProcess(
   name: 'api' | 'worker',
   start: (config: Config, log: Logger) => Promise<RunningProcess>,
 ): Promise<void> {
-  let config: Config
+  let log: Logger | undefined
   try {
-    config = readConfig()
-  } catch (error) {
-    return exitOn(error)
-  }
-  const pretty = process.stdout.isTTY
-  const log = createLogger({ level: config.logLevel, process: name, pretty })
-  process.on('unhandledRejection', (error) => log.error('unhandled rejection', { error }))
-  try {
-    const starting = start(config, log)
-    const stop = once(async (ms) => {
-      const running = await Promise.race([starting, sleep(startedStopMsMax)])
-      await running?.stop(ms)
+    const config = readConfig()
+    const made = createLogger({
+      level: config.logLevel,
+      process: name,
+      pretty: process.stdout.isTTY,
     })
+    log = made
+    process.on('unhandledRejection', (error) => made.error('unhandled rejection', { error }))
+    const starting = start(config, made)
+    let stopped: Promise<void> | undefined
+    // Each further call waits for the same stop.
+    const stop = (ms: number) => (stopped ??= stopStarted(starting, ms))
     // A worker may take tasks before its start is over, so a signal must never simply end the process.
-    stopOnSignal(stop, log)
+    stopOnSignal(stop, made)
     exitWithParent()
     const running = await starting
     // A process that is killed would leave nothing in the compile cache for the next one.
     flushCompileCache()
     await running.ended.catch(async (error: unknown) => {
-      log.error('stopping', { reason: `${name} failed`, error })
+      made.error('stopping', { reason: `${name} failed`, error })
       await Promise.race([stop(0), sleep(failedStopMsMax)]).catch(() => {})
       throw error
     })
   } catch (error) {
-    log.error(`${name} failed`, { error })
-    exitOn(error)
+    log?.error(`${name} failed`, { error })
+    // The log contains the error without its message.
+    process.stderr.write(`${error instanceof Error ? error.message : 'failed'}\n`)
+    process.exit(error instanceof ConfigError ? 2 : 1)
   }
 }
 
-/** Returns a `stop` that begins once: each further call waits for the same stop. */
-function once(stop: RunningProcess['stop']): RunningProcess['stop'] {
-  let stopped: Promise<void> | undefined
-  return (ms) => (stopped ??= stop(ms))
+async function stopStarted(starting: Promise<RunningProcess>, ms: number): Promise<void> {
+  const running = await Promise.race([starting, sleep(startedStopMsMax)])
+  await running?.stop(ms)
 }
 
 function stopOnSignal(stopProcess: RunningProcess['stop'], log: Logger): void {
@@ -82,8 +88,7 @@ function stopOnSignal(stopProcess: RunningProcess['stop'], log: Logger): void {
     signals += 1
     if (signals > 1) process.exit(1)
     log.info('stopping', { reason: signal })
-    // With `npm start` there is no load balancer to wait for.
-    stopProcess(hasParent() ? 0 : noticeMs).then(
+    stopProcess(hasParent ? 0 : noticeMs).then(
       () => process.exit(0),
       (error: unknown) => {
         log.error('stop failed', { error })
@@ -95,16 +100,8 @@ function stopOnSignal(stopProcess: RunningProcess['stop'], log: Logger): void {
   // Ctrl-C in a terminal sends SIGINT to the parent and its children. With `npm start`, the parent decides
   // when its children stop, and sends them SIGTERM. So ignore SIGINT there.
   process.on('SIGINT', () => {
-    if (!hasParent()) stop('SIGINT')
+    if (!hasParent) stop('SIGINT')
   })
-}
-
-/**
- * Returns whether `npm start` started this process. If it did, standard input is a pipe that closes when the
- * parent ends.
- */
-function hasParent(): boolean {
-  return process.argv.includes('--exit-with-parent')
 }
 
 /**
@@ -113,14 +110,7 @@ function hasParent(): boolean {
  * write the last lines of the log: to a pipe that nobody reads any more, pino tries this for ever.
  */
 function exitWithParent(): void {
-  if (!hasParent()) return
+  if (!hasParent) return
   process.stdin.on('close', () => process.kill(process.pid, 'SIGKILL'))
   process.stdin.resume()
-}
-
-/** Writes the error's message to standard error and exits. The log contains the error without its message. */
-function exitOn(error: unknown): void {
-  const message = error instanceof Error ? error.message : 'failed'
-  process.stderr.write(`${message}\n`)
-  process.exit(error instanceof ConfigError ? 2 : 1)
 }

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
-import { requiredSecrets } from '../config.ts'
+import { required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { defined } from '../domain/defined.ts'
 import { assetUrl } from '../http/assetUrl.ts'
 import type { Installation } from './installation.ts'
 import { neededKeyIds } from '../store/webhooks/webhooks.ts'
-import { createDeliveryStore, createWebhookStore } from './stores.ts'
+import { createDeliveryStore, createWebhookStore } from '../store/webhooks/webhookStore.ts'
 import type { DeliverDue } from '../tasks/webhooks/deliverDue.ts'
 import { createDeliverDue } from '../tasks/webhooks/deliverDue.ts'
 import type { SeenTry } from '../tasks/webhooks/tryDelivery.ts'
@@ -28,7 +28,7 @@ export async function webhookKeys(
   config: Config,
   pool: Pool,
 ): Promise<readonly [WebhookKey, ...WebhookKey[]]> {
-  const keys = requiredSecrets(config.webhookKeys, 'WEBHOOK_KEYS')
+  const keys = required(config.webhookKeys, 'WEBHOOK_KEYS')
   const unknown = (await neededKeyIds(pool)).filter((id) => keys.every((key) => key.id !== id))
   if (unknown.length === 0) return keys
   throw new ConfigError(
@@ -62,7 +62,7 @@ export async function createWorkerWebhooks(
   },
 ): Promise<DeliverDue> {
   const { pool, log, metrics } = parts
-  const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
+  const signingKeys = required(config.signingKeys, 'SIGNING_KEYS')
   const { publicUrl } = config
   if (config.publicUrlGiven === undefined) {
     log.warn('PUBLIC_URL is not set: webhooks name images by HOST and PORT of this process')

@@ -16,16 +16,15 @@ import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
-import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { openFilesOfWorker, warnOfOpenFiles } from '../telemetry/openFiles.ts'
+import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 import { createWorker } from '../temporal/worker/createWorker.ts'
 import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
-import { installMeasuredRuntime } from '../temporal/worker/runtime.ts'
+import { installRuntime } from '../temporal/worker/runtime.ts'
 import type { WorkflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { createWorkerWebhooks } from './webhooks.ts'
@@ -52,11 +51,11 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const { channels } = operatorSettings
   const names = channels.map(({ name }) => name)
   await ensureChannels(pool, names)
-  const sdkMetrics = await installMeasuredRuntime((level, event, run) =>
-    log[level](`temporal: ${event}`, run),
+  installRuntime(
+    (level, event, run) => log[level](`temporal: ${event}`, run),
+    config.temporalMetricsAddress,
   )
   const metrics = createProcessMetrics(pool, {
-    foreign: sdkMetrics,
     channels: names,
   })
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
@@ -116,7 +115,9 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   }
   const running = createTemporalWorker(parts)
   worker = running
-  warnOfOpenFiles(log, openFilesOfWorker(channels))
+  // A call has its connection, the file of a large answer, and a file or a connection of the blob store.
+  const calls = channels.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0)
+  warnOfOpenFiles(log, 3 * calls + otherOpenFiles)
   log.info('worker ready', { port: internal.port })
   return {
     ended: running.done,
@@ -154,13 +155,11 @@ function createTemporalWorker(parts: {
 }): RunningWorker {
   const { settings, installation, execution, log, stopping, bundle } = parts
   const { attempts, produceImage } = execution
-  const { blobs, operatorSettings } = installation
-  const { channels } = operatorSettings
+  const { channels } = installation.operatorSettings
   const onUnexpected: ReportUnexpected = ({ activity, error, ...about }) =>
     log.error('activity failed unexpectedly', { step: activity, ...about, error })
   const activities = createActivities({
     produceImage,
-    settleOrFail: createSettleOrFail({ attempts, blobs }),
     cancelTask: attempts.cancelTask,
     onUnexpected,
     stopping,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
 import { setBudget } from '../../src/store/accounts/budgets.ts'
-import { createAccountStore } from '../../src/wiring/stores.ts'
+import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'

@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createProgram } from '../../src/cli/program.ts'
+import { createProgram } from '../../src/cli/runCli.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { entriesOf, moneyOf } from '../support/database/money.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { closedParts, darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { closedContext, darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { upstreamCredentials } from '../support/service/simulatorFile.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
@@ -233,11 +233,7 @@ describe('every other command', () => {
     await json('webhook', 'disable', webhook)
     await json('webhook', 'delete', webhook)
     expect(await json('ledger', 'verify')).toEqual({ ok: true, violations: [] })
-    const program = createProgram({
-      parts: closedParts,
-      show: () => {},
-      withProgress: (_text, work) => work(),
-    })
+    const program = createProgram(closedContext)
     expect([...printedJson, ...elsewhere].toSorted()).toEqual(leavesOf(program).toSorted())
   })
 })

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
-import { createTaskStore } from '../../src/wiring/stores.ts'
+import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld } from './openCliWorld.ts'
 

@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 /** Runs work that takes `ms`, and returns what was written. */
 async function writtenIn(ms: number, isTerminal: boolean): Promise<readonly string[]> {
   const written: string[] = []
-  const stream = { isTerminal, write: (text: string) => void written.push(text) }
+  const stream = { isTerminal, err: (text: string) => void written.push(text) }
   const result = await withProgress(
     stream,
     (seconds) => `at ${seconds} s`,

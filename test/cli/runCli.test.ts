@@ -4,15 +4,13 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import type { CliContext } from '../../src/cli/context.ts'
-import { createProgram } from '../../src/cli/program.ts'
-import { runCli } from '../../src/cli/runCli.ts'
-import { closedParts } from '../support/service/darkroomCli.ts'
+import { createProgram, runCli } from '../../src/cli/runCli.ts'
+import { closedContext } from '../support/service/darkroomCli.ts'
 
 async function run(...args: string[]) {
   let out = ''
   let err = ''
-  const exitCode = await runCli(args, closedParts, {
+  const exitCode = await runCli(args, closedContext, {
     out: (text) => void (out += text),
     err: (text) => void (err += text),
     isTerminal: false,
@@ -115,18 +113,12 @@ it('shows the version of this checkout without opening a part', async () => {
 })
 
 describe('the help of the CLI', () => {
-  const context: CliContext = {
-    parts: closedParts,
-    show: () => {},
-    withProgress: (_text, work) => work(),
-  }
-
   function leavesOf(command: Command): readonly Command[] {
     return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf)
   }
 
   it('describes every command, with --json and examples', async () => {
-    const leaves = leavesOf(createProgram(context))
+    const leaves = leavesOf(createProgram(closedContext))
     expect(leaves.length).toBeGreaterThanOrEqual(16)
     for (const leaf of leaves) {
       const path = pathOf(leaf)

@@ -28,6 +28,8 @@ const lost: string[] = []
 let stored: string
 let answers: ManyAnswers
 let killedAtMs: number
+/** The same moment on the clock by which the simulator notes its calls. */
+let killedAt: number
 beforeAll(async () => {
   service = await startTestService()
   client = createClient(service.url, (await service.account()).secret)
@@ -41,6 +43,7 @@ beforeAll(async () => {
   const unlock = await storeWithoutSettling()
   await endFirst(service.workers, 'SIGKILL')
   killedAtMs = performance.now()
+  killedAt = Date.now()
   await unlock()
   return async () => {
     await assertLedgerVerifies(service.pool)
@@ -75,6 +78,16 @@ describe('kill -9 of a worker', () => {
     expect((await client.ended(stored)).status).toBe('succeeded')
     expect(await service.simulator.calls({ prompt: 'Stored' })).toHaveLength(1)
     expect(await moneyOf(service.pool, stored)).toEqual(['hold', 'settle'])
+  })
+
+  it('leads to the next call of each task within 25 s, with a run and without one', async () => {
+    for (const [prompt, count] of [
+      ['Lost', submits],
+      ['Waiting', synchronous],
+    ] as const) {
+      const calls = await service.simulator.waitForCalls(2 * count, { prompt }, 40_000)
+      expect(Math.max(...calls.map(({ at }) => at)) - killedAt).toBeLessThan(25_000)
+    }
   })
 
   it('loses no task: each succeeds with one more call and is charged once [record-5]', async () => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { NothingWrittenError } from '../../src/domain/ports/nothingWrittenError.ts'
+import { NothingWrittenError } from '../../src/domain/nothingWrittenError.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
 import { rollback, runStatement, withTransaction } from '../../src/store/connection/transaction.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { createAccountStore } from '../../src/wiring/stores.ts'
+import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import {
   createTestAccept,
   createTestCaller,
@@ -34,7 +34,7 @@ async function bookedTask(end: End, credits = 10) {
   if (!answer.ok) throw new Error(answer.failure.tag)
   const { taskId } = answer.value
   const attempts = await createTestAttempts(pool)
-  if (end === 'failed') await attempts.failTask(taskId, failure)
+  if (end === 'failed') await attempts.failTask(taskId, failure, 0)
   if (end === 'succeeded') {
     await attempts.settleTask({ meta: testMeta(taskId), answerId: `an${taskId}` })
   }

@@ -19,11 +19,6 @@ export async function until<Value>(
   }
 }
 
-/** Blocks this thread, as SIGSTOP would: no timer and no callback runs. */
-export function standStill(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
-}
-
 /** Runs `work` `times` times, at most `parallel` at once. `n` counts from 0. */
 export async function runParallel(
   times: number,

@@ -5,7 +5,7 @@ import type { ImageRequest, Route } from '../../src/domain/tasks/imageRequest.ts
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
 import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
-import { createTaskStore } from '../../src/wiring/stores.ts'
+import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
 import { balanceOf, entriesOf } from '../support/database/money.ts'
 import {
   accepted,

@@ -5,7 +5,7 @@ import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { forgetRequests, openUpload } from '../../src/store/reconcile/uploads.ts'
 import { createRetryTask } from '../../src/tasks/retryTask.ts'
-import { createTaskAdmin } from '../../src/wiring/stores.ts'
+import { createTaskAdmin } from '../../src/store/tasks/taskStore.ts'
 import { balanceOf } from '../support/database/money.ts'
 import {
   createTestAccept,
@@ -49,7 +49,7 @@ async function acceptedTask(given: {
   if (!answer.ok) throw new Error(answer.failure.tag)
   const { taskId } = answer.value
   if (given.live !== true) {
-    await (await createTestAttempts(pool)).failTask(taskId, failure)
+    await (await createTestAttempts(pool)).failTask(taskId, failure, 0)
   }
   return { taskId, uploadId, accountId: caller.accountId }
 }

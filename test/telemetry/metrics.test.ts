@@ -2,7 +2,8 @@ import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { classifyErrorAnswer } from '../../src/domain/upstream/classifyErrorAnswer.ts'
 import { outcomeReasons } from '../../src/domain/upstream/upstreamCall.ts'
-import { createRecorders } from '../../src/telemetry/metrics.ts'
+import type { StateSample } from '../../src/store/sampleState.ts'
+import { createMetrics, createRecorders } from '../../src/telemetry/metrics.ts'
 
 async function callsAtStart(): Promise<readonly string[]> {
   const registry = new Registry()
@@ -39,5 +40,34 @@ describe('a try of a webhook delivery', () => {
     expect(lines).toContain('darkroom_webhook_tries_total{outcome="retry"} 1')
     expect(lines).toContain('darkroom_webhook_tries_total{outcome="delivered"} 0')
     expect(lines).toContain('darkroom_webhook_try_duration_seconds_sum 0.3')
+  })
+})
+
+describe('the state of the installation', () => {
+  const webhooks = { failing: 0, pending: 2, firstLateSeconds: 0, oldestSeconds: 9 }
+  const sample = { tasks: [], creditsHeld: 30, holdsOpen: 3, webhooks }
+  const linesOf = async (state: () => Promise<StateSample>) => {
+    const pool = () => ({ total: 1, idle: 1, waiting: 0 })
+    const text = await createMetrics({ pool, startQueueDepth: () => 0, state }).expose()
+    return text.split('\n').filter((line) => line.startsWith('darkroom_'))
+  }
+
+  it('is shown with zeros for what there is none of', async () => {
+    const lines = await linesOf(async () => ({ ...sample, channels: [], cooldowns: [] }))
+    for (const line of [
+      'darkroom_state_sample_up 1',
+      'darkroom_tasks{status="queued"} 0',
+      'darkroom_holds_open 3',
+      'darkroom_webhook_oldest_pending_seconds 9',
+    ])
+      expect(lines).toContain(line)
+  })
+
+  it('is missing, and not zero, while PostgreSQL cannot be read', async () => {
+    const lines = await linesOf(() => Promise.reject(new Error('PostgreSQL is away')))
+    expect(lines).toContain('darkroom_state_sample_up 0')
+    expect(lines).toContain('darkroom_pool_connections{state="idle"} 1')
+    const unknown = /^darkroom_(tasks|holds|credits|webhooks?_(failing|deliveries|oldest|first))/
+    expect(lines.filter((line) => unknown.test(line))).toEqual([])
   })
 })

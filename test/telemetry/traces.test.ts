@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { TaskDetail, TimelineEvent } from '../../src/domain/ports/taskAdmin.ts'
+import type { TaskDetail, TimelineEvent } from '../../src/store/tasks/readTaskDetail.ts'
 import { createTracing } from '../../src/telemetry/tracing.ts'
 import { startTraceCollector, treeOf } from '../support/telemetry/traceCollector.ts'
 

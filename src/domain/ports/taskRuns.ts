@@ -40,10 +40,3 @@ export type RunReport = RunState | 'unreachable'
 
 /** The events of a workflow's history, in Temporal's JSON. */
 export type HistoryEvents = readonly Readonly<Record<string, unknown>>[]
-
-/** The result of replaying a history with the workflow code of this checkout. A replay changes nothing. */
-export type Replayed = {
-  readonly events: number
-  /** Why this code would not have caused these events: the sentence of Temporal's SDK. Absent when it would. */
-  readonly reason?: string
-}

@@ -80,29 +80,20 @@ async function receive(
   const length = req.headers['content-length']
   const expectedBytes = length === undefined ? undefined : Number(length)
   const collected = createByteCollector(limitBytes, expectedBytes, allocate)
-  let added = Promise.resolve()
 
   function onData(chunk: Buffer): void {
-    const bytes = collected.length() + chunk.length
-    if (bytes > limitBytes) return resolve(fail(tooLarge(limitBytes)))
-    // The collector may take memory for all that the client declared, so the room comes first.
-    const covered = room.cover(bytes)
-    if (covered === true) collected.add(chunk)
-    else added = addLater(chunk, covered)
+    if (!collected.add(chunk)) return resolve(fail(tooLarge(limitBytes)))
+    const covered = room.cover(collected.length())
+    if (covered !== true) void waitForRoom(covered)
   }
 
-  async function addLater(chunk: Buffer, covered: Promise<boolean>): Promise<void> {
+  async function waitForRoom(covered: Promise<boolean>): Promise<void> {
     req.pause()
-    if (!(await covered)) return resolve(fail(overloaded))
-    collected.add(chunk)
-    req.resume()
+    if (await covered) req.resume()
+    else resolve(fail(overloaded))
   }
 
-  function onEnd(): void {
-    req.off('close', onClose)
-    // A body that had arrived before it was read ends although its last chunk still waits for room: `pause` is too late.
-    void added.then(() => resolve(succeed(collected.bytes())))
-  }
+  const onEnd = () => resolve(succeed(collected.bytes()))
   const onClose = () => resolve(fail(interrupted))
   const onStalled = () => resolve(fail(stalled))
   req.on('data', onData)

@@ -3,11 +3,11 @@ import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import { changingRoute } from '../extensionRoute.ts'
+import { extensionRoute } from '../extensionRoute.ts'
 import { malformedTaskId } from '../intake/requestedTask.ts'
 import { json } from '../route.ts'
 
-export const cancelTaskRoute = changingRoute({
+export const cancelTaskRoute = extensionRoute({
   method: 'POST',
   path: '/v1/tasks/{task_id}/cancel',
   id: 'cancelTask',
@@ -16,7 +16,7 @@ export const cancelTaskRoute = changingRoute({
   description:
     'Ends the task as `failed` with the code `cancelled`, at no charge. A cancelled task gets the same answer again. While a call of the upstream model is under way, and after a call that may have done work, the task is not cancelled. Synchronous calls that wait for the task get a 500 with the code `cancelled`, and its Idempotency-Key stays with it.',
   params: { task_id: taskId },
-  fields: noFields,
+  input: noFields,
   answers: {
     200: {
       description: 'The record of the cancelled task.',

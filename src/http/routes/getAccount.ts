@@ -1,15 +1,16 @@
 import { account } from '../../schema/answers/account.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import { readingRoute } from '../extensionRoute.ts'
+import { extensionRoute } from '../extensionRoute.ts'
 import { json } from '../route.ts'
 
-export const getAccountRoute = readingRoute({
+export const getAccountRoute = extensionRoute({
+  method: 'GET',
   path: '/v1/account',
   id: 'getAccount',
   tag: 'Account',
   summary: 'Read the account of the API key',
-  query: noFields,
+  input: noFields,
   answers: { 200: { description: 'The account and its credits.', content: json(account) } },
   errors: [],
   handler: (parts) => async (context, caller) => {

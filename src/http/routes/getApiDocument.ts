@@ -1,9 +1,6 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { etagMatches } from '../answers/etag.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { createApiDocument } from '../apiDocument.ts'
-import type { Handler } from '../context.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 
@@ -19,35 +16,21 @@ export function apiDocumentRoute(routes: () => readonly Route[]): Route {
     extension: true,
     access: 'open',
     envelope: 'full',
-    headers: { 'If-None-Match': z.string().optional() },
     answers: {
       200: {
         description: 'An OpenAPI 3.1 document.',
-        headers: ['ETag'],
         content: json(z.looseObject({ openapi: z.string() })),
-      },
-      304: {
-        description: 'The document that the client has is the right one.',
-        headers: ['ETag'],
       },
     },
     errors: ['not_found'],
-    handler: ({ config }) => sendDocument(() => createApiDocument(routes(), config)),
+    handler: ({ config }) => {
+      let document: object | undefined
+      return async (context) => {
+        document ??= createApiDocument(routes(), config)
+        context.set('Cache-Control', 'public, max-age=300')
+        sendJson(context, 200, document)
+        return undefined
+      }
+    },
   }
-}
-
-function sendDocument(create: () => object): Handler {
-  let made: { readonly document: object; readonly etag: string } | undefined
-  return async (context) => {
-    made ??= withEtag(create())
-    context.set({ ETag: made.etag, 'Cache-Control': 'public, max-age=300' })
-    if (etagMatches(context.get('If-None-Match'), made.etag)) context.status = 304
-    else sendJson(context, 200, made.document)
-    return undefined
-  }
-}
-
-function withEtag(document: object): { readonly document: object; readonly etag: string } {
-  const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url')
-  return { document, etag: `"${digest}"` }
 }

@@ -3,7 +3,6 @@ import type { ByteRange } from '../../domain/ports/blobStore.ts'
 import type { TaskAsset, TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
-import { etagMatches } from '../answers/etag.ts'
 import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
@@ -195,4 +194,14 @@ function parseRange(
 function suffixRange(length: number, bytes: number): ByteRange | 'unsatisfiable' {
   if (length === 0 || bytes === 0) return 'unsatisfiable'
   return { first: Math.max(0, bytes - length), last: bytes - 1 }
+}
+
+/**
+ * Returns whether an If-None-Match header matches, by weak comparison (RFC 9110 section 13.1.2). Koa's
+ * `context.fresh` is not used here: it never matches a request with `Cache-Control: no-cache`, which Node's
+ * `fetch` adds to a request with an If-None-Match.
+ */
+function etagMatches(header: string, etag: string): boolean {
+  if (header.trim() === '*') return true
+  return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
 }

@@ -8,15 +8,16 @@ import { model, modelList } from '../../schema/answers/models.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { ApiParts } from '../context.ts'
-import { readingRoute } from '../extensionRoute.ts'
+import { extensionRoute } from '../extensionRoute.ts'
 import { json } from '../route.ts'
 
-export const listModelsRoute = readingRoute({
+export const listModelsRoute = extensionRoute({
+  method: 'GET',
   path: '/v1/models',
   id: 'listModels',
   tag: 'Account',
   summary: 'List the models that the account may use, with their prices',
-  query: noFields,
+  input: noFields,
   answers: {
     200: { description: 'Every model that the account may use.', content: json(modelList) },
   },
@@ -29,13 +30,14 @@ export const listModelsRoute = readingRoute({
 })
 
 /** Answers for a model that the account may not use as if it did not exist. */
-export const getModelRoute = readingRoute({
+export const getModelRoute = extensionRoute({
+  method: 'GET',
   path: '/v1/models/{model}',
   id: 'getModel',
   tag: 'Account',
   summary: 'Read one model with its prices',
   params: { model: z.enum(modelIds) },
-  query: noFields,
+  input: noFields,
   answers: { 200: { description: 'The model.', content: json(model) } },
   errors: ['unknown_model'],
   handler: (parts) => async (context, caller) => {

@@ -5,7 +5,7 @@ import { noFields } from '../../schema/extensionRequest.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendEvents } from '../answers/sendEvents.ts'
 import { tooManyWaiters } from '../answers/waitPlaces.ts'
-import { readingRoute } from '../extensionRoute.ts'
+import { extensionRoute } from '../extensionRoute.ts'
 import { requestedTask } from '../intake/requestedTask.ts'
 
 /**
@@ -13,7 +13,8 @@ import { requestedTask } from '../intake/requestedTask.ts'
  * its end. `EventSource` comes back after the end and names the event of the end as the last one that it has seen.
  * Such a request gets 204, which makes `EventSource` stop.
  */
-export const getTaskEventsRoute = readingRoute({
+export const getTaskEventsRoute = extensionRoute({
+  method: 'GET',
   path: '/v1/tasks/{task_id}/events',
   id: 'getTaskEvents',
   tag: 'Tasks',
@@ -21,7 +22,7 @@ export const getTaskEventsRoute = readingRoute({
   description:
     'Each event has the name `task`, the record of the task as JSON on one line, and an id: 0 queued, 1 + progress processing, 1000 ended. Events come at once, at every change of the status, and when the progress has grown by 5 or more. Every 15 s there is a comment. The stream ends after the event of the end, and when the API stops. At most 2,500 waiting requests and streams of one account.',
   params: { task_id: taskId },
-  query: noFields,
+  input: noFields,
   headers: {
     'Last-Event-ID': z.string().optional().meta({
       description:

@@ -6,17 +6,18 @@ import { usage } from '../../schema/answers/usage.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
 import { usageQuery } from '../../schema/usageQuery.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import { readingRoute } from '../extensionRoute.ts'
+import { extensionRoute } from '../extensionRoute.ts'
 import { json } from '../route.ts'
 
-export const getUsageRoute = readingRoute({
+export const getUsageRoute = extensionRoute({
+  method: 'GET',
   path: '/v1/usage',
   id: 'getUsage',
   tag: 'Account',
   summary: 'Count tasks and credits of a period',
   description:
     'Tasks count at the moment of their end, in `[start_time, end_time)`; days are in UTC. `credits` is the sum of what was charged, to the credit, and does not change when tasks are deleted. A period is final 60 seconds after its end. `Accept: text/csv` returns the rows as CSV.',
-  query: usageQuery,
+  input: usageQuery,
   answers: {
     200: {
       description: 'One row for each group, by day, model and key.',

@@ -4,17 +4,18 @@ import { taskListQuery } from '../../schema/listQuery.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import { readingRoute } from '../extensionRoute.ts'
+import { extensionRoute } from '../extensionRoute.ts'
 import { json } from '../route.ts'
 
-export const listTasksRoute = readingRoute({
+export const listTasksRoute = extensionRoute({
+  method: 'GET',
   path: '/v1/tasks',
   id: 'listTasks',
   tag: 'Tasks',
   summary: 'List the tasks of the account',
   description:
     'Newest first. To read on, repeat the request with `after` and the last id of the page, until `has_more` is false. Tasks that are created meanwhile do not appear. Records are kept for 8 days by default.',
-  query: taskListQuery,
+  input: taskListQuery,
   answers: { 200: { description: 'The records, without `result`.', content: json(taskList) } },
   errors: ['model_not_found'],
   handler:

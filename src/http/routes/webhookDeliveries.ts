@@ -7,7 +7,7 @@ import { invalidValue } from '../../schema/requestFailures.ts'
 import { deliveriesQuery } from '../../schema/webhookRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { RouteContext } from '../context.ts'
-import { changingRoute, readingRoute } from '../extensionRoute.ts'
+import { extensionRoute } from '../extensionRoute.ts'
 import type { Answer, Route } from '../route.ts'
 import { json } from '../route.ts'
 import { answer, webhookIdOf } from './webhooks.ts'
@@ -20,7 +20,7 @@ const due: Answer = {
 
 /** The routes with which an account reads what was delivered to its webhooks, and asks for deliveries. */
 export const deliveryRoutes: readonly Route[] = [
-  changingRoute({
+  extensionRoute({
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/test',
     id: 'testWebhook',
@@ -28,20 +28,21 @@ export const deliveryRoutes: readonly Route[] = [
     summary: 'Send a test event',
     description: 'Sends `webhook.test`, and repeats it like any other event.',
     params: { webhook_id: webhookId },
-    fields: noFields,
+    input: noFields,
     answers: { 202: due },
     errors: ['webhook_not_found', 'webhook_disabled'],
     handler: (parts) => (context, caller) =>
       answer(context, parts.webhooks.test(caller, webhookIdOf(context)), 202, deliveryRecord),
   }),
-  readingRoute({
+  extensionRoute({
+    method: 'GET',
     path: '/v1/webhooks/{webhook_id}/deliveries',
     id: 'listDeliveries',
     tag,
     summary: 'List the deliveries of a webhook',
     description: 'Newest first. A delivery is kept as long as the record of its task.',
     params: { webhook_id: webhookId },
-    query: deliveriesQuery,
+    input: deliveriesQuery,
     answers: { 200: { description: 'One page of deliveries.', content: json(deliveryList) } },
     errors: ['webhook_not_found'],
     handler: (parts) => async (context, caller, query) => {
@@ -57,7 +58,7 @@ export const deliveryRoutes: readonly Route[] = [
       return undefined
     },
   }),
-  changingRoute({
+  extensionRoute({
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
     id: 'redeliver',
@@ -66,7 +67,7 @@ export const deliveryRoutes: readonly Route[] = [
     description:
       'Makes the delivery due now, with the same `webhook-id`, and starts its tries from the first.',
     params: { webhook_id: webhookId, delivery_id: deliveryId },
-    fields: noFields,
+    input: noFields,
     answers: { 202: due },
     errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
     handler: (parts) => (context, caller) => {

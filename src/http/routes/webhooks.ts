@@ -14,7 +14,7 @@ import { invalidValue } from '../../schema/requestFailures.ts'
 import { newWebhook, webhooksQuery } from '../../schema/webhookRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { HttpFailure, RouteContext } from '../context.ts'
-import { changingRoute, readingRoute } from '../extensionRoute.ts'
+import { extensionRoute } from '../extensionRoute.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 
@@ -23,7 +23,7 @@ const params = { webhook_id: webhookId }
 
 /** The routes with which an account manages its webhooks. */
 export const webhookRoutes: readonly Route[] = [
-  changingRoute({
+  extensionRoute({
     method: 'POST',
     path: '/v1/webhooks',
     id: 'registerWebhook',
@@ -31,7 +31,7 @@ export const webhookRoutes: readonly Route[] = [
     summary: 'Register a webhook',
     description:
       'This answer alone contains the secret. An account has at most five webhooks. The address must be `https`, unless the operator allows private addresses.',
-    fields: newWebhook,
+    input: newWebhook,
     answers: {
       201: { description: 'The webhook and its secret.', content: json(webhookWithSecret) },
     },
@@ -44,12 +44,13 @@ export const webhookRoutes: readonly Route[] = [
         return answer(context, webhooks.register(caller, fields), 201, withSecret)
       },
   }),
-  readingRoute({
+  extensionRoute({
+    method: 'GET',
     path: '/v1/webhooks',
     id: 'listWebhooks',
     tag,
     summary: 'List the webhooks of the account',
-    query: webhooksQuery,
+    input: webhooksQuery,
     answers: { 200: { description: 'Webhooks, newest first.', content: json(webhookList) } },
     errors: [],
     handler:
@@ -67,19 +68,20 @@ export const webhookRoutes: readonly Route[] = [
         return undefined
       },
   }),
-  readingRoute({
+  extensionRoute({
+    method: 'GET',
     path: '/v1/webhooks/{webhook_id}',
     id: 'getWebhook',
     tag,
     summary: 'Read a webhook',
     params,
-    query: noFields,
+    input: noFields,
     answers: { 200: { description: 'The webhook.', content: json(webhook) } },
     errors: ['webhook_not_found'],
     handler: (parts) => (context, caller) =>
       answer(context, parts.webhooks.read(caller, webhookIdOf(context)), 200, webhookRecord),
   }),
-  changingRoute({
+  extensionRoute({
     method: 'DELETE',
     path: '/v1/webhooks/{webhook_id}',
     id: 'deleteWebhook',
@@ -88,7 +90,7 @@ export const webhookRoutes: readonly Route[] = [
     description:
       'Its pending deliveries end as failed. A try that was under way can still arrive in the next 15 seconds.',
     params,
-    fields: noFields,
+    input: noFields,
     answers: { 200: { description: 'The webhook is deleted.', content: json(deletedWebhook) } },
     errors: ['webhook_not_found'],
     handler: (parts) => (context, caller) => {
@@ -97,7 +99,7 @@ export const webhookRoutes: readonly Route[] = [
       return answer(context, parts.webhooks.remove(caller, webhookId), 200, deleted)
     },
   }),
-  changingRoute({
+  extensionRoute({
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/rotate',
     id: 'rotateWebhookSecret',
@@ -106,7 +108,7 @@ export const webhookRoutes: readonly Route[] = [
     description:
       'For 24 hours deliveries have two signatures, of the new and of the former secret.',
     params,
-    fields: noFields,
+    input: noFields,
     answers: {
       200: { description: 'The webhook and its new secret.', content: json(webhookWithSecret) },
     },
@@ -114,7 +116,7 @@ export const webhookRoutes: readonly Route[] = [
     handler: (parts) => (context, caller) =>
       answer(context, parts.webhooks.rotate(caller, webhookIdOf(context)), 200, withSecret),
   }),
-  changingRoute({
+  extensionRoute({
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/enable',
     id: 'enableWebhook',
@@ -122,7 +124,7 @@ export const webhookRoutes: readonly Route[] = [
     summary: 'Enable a disabled webhook',
     description: 'Ends from before are not delivered, but can be redelivered one by one.',
     params,
-    fields: noFields,
+    input: noFields,
     answers: { 200: { description: 'The webhook.', content: json(webhook) } },
     errors: ['webhook_not_found'],
     handler: (parts) => (context, caller) =>

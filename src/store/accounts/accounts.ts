@@ -3,8 +3,17 @@ import type { Account } from '../../domain/accounts/account.ts'
 import { accountCreditsMax } from '../../domain/accounts/account.ts'
 import type { ModelId } from '../../domain/models/models.ts'
 import { isModelId } from '../../domain/models/models.ts'
-import type { NewAccount } from '../../domain/ports/accountStore.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
+
+export type NewAccount = {
+  readonly accountId: string
+  /** The account's name, unique in the installation. */
+  readonly name: string
+  /** Models that the account may use. Absent: every model. */
+  readonly models?: readonly ModelId[]
+  /** The first deposit. With 0 no deposit is made. */
+  readonly credits: number
+}
 
 /** Creates an account with its balance and its first deposit. Returns false when the name is taken. */
 export async function createAccount(pool: Pool, account: NewAccount): Promise<boolean> {

@@ -1,9 +1,21 @@
 import type { Pool } from 'pg'
+import type { Budget, BudgetState } from '../../domain/accounts/budget.ts'
 import type { ApiKey, Caller } from '../../domain/accounts/account.ts'
-import type { BudgetState } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
-import type { NewApiKey } from '../../domain/ports/accountStore.ts'
 import { knownModels } from './accounts.ts'
+
+export type NewApiKey = {
+  readonly keyId: string
+  readonly accountId: string
+  /** The first characters of the secret, so that people can tell keys apart. */
+  readonly prefix: string
+  /** The id of the pepper with which the secret was hashed. */
+  readonly pepperId: string
+  readonly secretHash: Uint8Array
+  /** Time until the key expires, from PostgreSQL's now. Absent: the key does not expire. */
+  readonly expiresInMs?: number
+  readonly budget?: Budget
+}
 
 type KeyRow = {
   readonly keyId: string

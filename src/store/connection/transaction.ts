@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg'
 import { DatabaseError } from 'pg'
-import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
+import { NothingWrittenError } from '../../domain/nothingWrittenError.ts'
 
 type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read read only'

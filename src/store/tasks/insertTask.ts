@@ -1,8 +1,37 @@
 import type { Pool } from 'pg'
+import type { Caller } from '../../domain/accounts/account.ts'
+import type { BudgetState } from '../../domain/accounts/budget.ts'
+import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import { DatabaseError } from 'pg'
-import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
 import { readKey } from '../accounts/apiKeys.ts'
 import { runStatement } from '../connection/transaction.ts'
+
+/** A task to insert. Digests have 32 bytes. */
+export type NewTask = {
+  readonly taskId: string
+  readonly caller: Caller
+  readonly request: ImageRequest
+  readonly fingerprint: Uint8Array
+  readonly keyDigest?: Uint8Array
+  /** The span of the client that asks, as `readTraceparent` returns it. */
+  readonly traceparent?: string
+  /** The upload that contains the inputs. */
+  readonly uploadId?: string
+  readonly credits: number
+  /** Time until the deadline, from PostgreSQL's now. */
+  readonly deadlineMs: number
+  /** Time until the hard end, from PostgreSQL's now. Longer than `deadlineMs`. */
+  readonly hardEndMs: number
+}
+
+export type InsertTaskResult =
+  | { readonly kind: 'inserted'; readonly createdAtMs: number }
+  /** The idempotency key already names another task. Nothing was written. */
+  | { readonly kind: 'key_taken' }
+  /** The account does not have enough credits. Nothing was written. */
+  | { readonly kind: 'insufficient' }
+  /** The price is more than what is left of the key's budget. Nothing was written. */
+  | { readonly kind: 'over_budget'; readonly budget: BudgetState }
 
 /** The SQLSTATE of the error that the SQL function `refuse` raises. */
 const refusedState = 'DR001'

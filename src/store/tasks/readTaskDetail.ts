@@ -1,9 +1,48 @@
 import type { Pool } from 'pg'
+import type { ListedTask } from './listTasks.ts'
+import type { Action, ImageSize, Quality } from '../../domain/models/models.ts'
 import { defined } from '../../domain/defined.ts'
-import type { ImageSize, Quality } from '../../domain/models/models.ts'
-import type { TaskDetail } from '../../domain/ports/taskAdmin.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
+
+/** Everything about one task except its prompt. */
+export type TaskDetail = ListedTask & {
+  readonly action: Action
+  readonly size?: ImageSize
+  readonly quality?: Quality
+  /**
+   * When the task was created, in milliseconds. `task.createdAtMs` is the same instant in whole seconds, as
+   * clients see it.
+   */
+  readonly acceptedAtMs: number
+  readonly deadlineAtMs: number
+  readonly purgeAtMs?: number
+  readonly retryOf?: string
+  readonly retriedAs?: string
+  /** The span of the client that asked, as `readTraceparent` returns it. */
+  readonly traceparent?: string
+  /** The events so far, in the order of time. */
+  readonly timeline: readonly TimelineEvent[]
+}
+
+/** One event of a task. `atMs` is an instant. The names in `detail` are JSON names. */
+export type TimelineEvent = {
+  readonly atMs: number
+  readonly event:
+    | 'accepted'
+    | 'held'
+    | 'started'
+    | 'attempt_opened'
+    | 'stored'
+    | 'attempt_closed'
+    | 'settled'
+    | 'released'
+    | 'succeeded'
+    | 'failed'
+    | 'expired'
+    | 'webhook'
+  readonly detail: Readonly<Record<string, string | number>>
+}
 
 type DetailRow = TaskViewRow &
   Pick<TaskDetail, 'accountName' | 'action' | 'acceptedAtMs' | 'deadlineAtMs' | 'timeline'> & {

@@ -1,11 +1,31 @@
 import type { Pool, PoolClient } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
-import type { RetryInput, RetryResult } from '../../domain/ports/taskAdmin.ts'
 import type { TaskTerms } from '../../domain/tasks/taskTerms.ts'
 import type { ImageRequest, Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 import { isKept } from './readTask.ts'
+
+export type RetryInput = {
+  /** The failed task. */
+  readonly taskId: string
+  /** The id that the new task gets. */
+  readonly newTaskId: string
+  readonly termsOf: (request: ImageRequest) => TaskTerms
+}
+
+export type RetryResult =
+  /** `taskId` is the id of the new task. */
+  | { readonly kind: 'retried'; readonly taskId: string }
+  /** There is no such task, or the task is due for the purge. */
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'not_failed'; readonly status: TaskStatus }
+  /** `taskId` is the id of the task that the earlier retry made. */
+  | { readonly kind: 'already_retried'; readonly taskId: string }
+  /** The prompt or the input images are already deleted. */
+  | { readonly kind: 'inputs_gone' }
+  /** The account does not have the credits that the new task costs. */
+  | { readonly kind: 'insufficient'; readonly credits: number }
 
 /**
  * Retries a failed task, and makes every check of a retry. Inserts a new task that is linked to the failed task and

@@ -1,12 +1,14 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { ClaimRoom } from '../../domain/ports/webhookStore.ts'
 import type { ClaimedDelivery } from '../../domain/webhooks/delivery.ts'
 import { claimMs, inFlightMax } from '../../domain/webhooks/delivery.ts'
 import type { SecretVersion } from '../../domain/webhooks/webhook.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { TaskViewRow } from '../tasks/readTask.ts'
 import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
+
+/** How many deliveries to claim at most, and whether also those of webhooks whose last try failed. */
+export type ClaimRoom = { readonly places: number; readonly failingToo: boolean }
 
 /**
  * Claims due deliveries of active webhooks for one try each, and reads what the tries need. Of each webhook it claims

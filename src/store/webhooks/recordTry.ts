@@ -1,11 +1,13 @@
 import type { Pool } from 'pg'
+import type { ClaimedDelivery, DeliveryAttempt } from '../../domain/webhooks/delivery.ts'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
-import type { TryOutcome } from '../../domain/ports/webhookStore.ts'
-import type { ClaimedDelivery } from '../../domain/webhooks/delivery.ts'
 import type { Verdict } from '../../domain/webhooks/retries.ts'
 import { runStatement } from '../connection/transaction.ts'
 import { endPending } from './webhooks.ts'
+
+/** What came of a try. `durationMs` is how long it took. */
+export type TryOutcome = Omit<DeliveryAttempt, 'atMs'> & { readonly durationMs: number }
 
 /**
  * How many tries of one delivery are kept. The oldest ones are dropped. A round has ten tries, so three rounds fit.

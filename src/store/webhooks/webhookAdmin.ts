@@ -1,7 +1,28 @@
 import type { Pool } from 'pg'
+import type { Delivery } from '../../domain/webhooks/delivery.ts'
 import { defined } from '../../domain/defined.ts'
-import type { ListedWebhook, RedeliverResult } from '../../domain/ports/webhookAdmin.ts'
 import { redeliver } from './deliveries.ts'
+
+/** A webhook as `webhook list` shows it. */
+export type ListedWebhook = {
+  readonly webhookId: string
+  readonly account: string
+  readonly url: string
+  readonly status: 'active' | 'disabled'
+  readonly createdAtMs: number
+  /** The id of the key in WEBHOOK_KEYS from which its secret is computed. */
+  readonly keyId: string
+  /** How many deliveries are pending, and when the oldest of them was made. */
+  readonly pending: number
+  readonly oldestPendingMs?: number
+  /** Absent when the last try was delivered, and before the first try. */
+  readonly failingSinceMs?: number
+}
+
+export type RedeliverResult =
+  | { readonly kind: 'due'; readonly delivery: Delivery }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'disabled' }
 
 type ListedRow = Omit<ListedWebhook, 'failingSinceMs' | 'oldestPendingMs'> & {
   readonly failingSinceMs: number | null

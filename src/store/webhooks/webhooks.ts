@@ -1,8 +1,15 @@
 import type { Pool } from 'pg'
-import type { NewWebhook } from '../../domain/ports/webhookStore.ts'
-import type { Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
+import type { SecretVersion, Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { rotationMs, webhooksMax } from '../../domain/webhooks/webhook.ts'
 import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
+
+export type NewWebhook = {
+  readonly webhookId: string
+  readonly accountId: string
+  readonly url: string
+  readonly events: readonly WebhookEvent[]
+  readonly secret: SecretVersion
+}
 
 /** Inserts a webhook. Returns `undefined` when the account has `webhooksMax` webhooks already. */
 export async function insertWebhook(pool: Pool, webhook: NewWebhook): Promise<Webhook | undefined> {

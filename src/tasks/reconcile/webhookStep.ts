@@ -1,4 +1,4 @@
-import type { DeliveryStore } from '../../domain/ports/webhookStore.ts'
+import type { DeliveryStore } from '../../store/webhooks/webhookStore.ts'
 import type { ReconcileStep } from './reconciler.ts'
 
 /**

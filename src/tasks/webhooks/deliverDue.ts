@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TryDelivery } from './tryDelivery.ts'
-import type { DeliveryStore } from '../../domain/ports/webhookStore.ts'
+import type { DeliveryStore } from '../../store/webhooks/webhookStore.ts'
 import type { ClaimedDelivery } from '../../domain/webhooks/delivery.ts'
 
 type DeliverDueDeps = {

@@ -1,11 +1,29 @@
 import type { WebhookKey } from './webhookSecret.ts'
 import { webhookSecret } from './webhookSecret.ts'
-import type { DeliveryStore, PostDelivery } from '../../domain/ports/webhookStore.ts'
+import type { DeliveryStore } from '../../store/webhooks/webhookStore.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import type { ClaimedDelivery, DeliveryError } from '../../domain/webhooks/delivery.ts'
 import { eventOfDelivery } from '../../domain/webhooks/event.ts'
 import type { Verdict } from '../../domain/webhooks/retries.ts'
 import { verdictOf } from '../../domain/webhooks/retries.ts'
+
+/** An event on its way to a receiver. It is signed once with each secret. */
+export type Post = {
+  readonly url: string
+  readonly deliveryId: string
+  readonly body: string
+  readonly secrets: readonly string[]
+}
+
+/** What is kept of an answer, or why there was none. */
+export type PostOutcome = {
+  readonly httpStatus?: number
+  readonly retryAfterMs?: number
+  readonly error?: DeliveryError
+}
+
+/** Signs an event and posts it to its receiver. Never throws when the receiver fails. */
+export type PostDelivery = (post: Post) => Promise<PostOutcome>
 
 export type TryDeliveryDeps = {
   readonly store: Pick<DeliveryStore, 'recordTry'>

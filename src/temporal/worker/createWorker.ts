@@ -3,10 +3,9 @@ import { produceTaskQueue, workflowTaskQueue } from '../../../workflows/contract
 import type { Family } from '../../domain/models/models.ts'
 import { families } from '../../domain/models/models.ts'
 import type { TemporalSettings } from '../connect.ts'
-import { connectionOptions } from '../connect.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 
-type ActivityName = 'produceImage' | 'recordFailure' | 'cancelTask'
+type ActivityName = 'produceImage' | 'cancelTask'
 
 type WorkerOptions = {
   readonly settings: TemporalSettings
@@ -15,9 +14,8 @@ type WorkerOptions = {
   readonly bundle: WorkflowBundle
   /**
    * For each family, how many activities with upstream calls may run at the same time: the sum of `concurrencyMax`
-   * of the family's channels. The process works on as many offers in addition. With more slots, more tasks would
-   * wait in a slot for a place on a channel. There they ask PostgreSQL up to ten times a second, while a wait in
-   * Temporal's queue costs nothing.
+   * of the family's channels. With more slots, more tasks would wait in a slot for a place on a channel, while a wait
+   * in Temporal's queue costs nothing.
    */
   readonly slots: Readonly<Record<Family, number>>
   /**
@@ -36,10 +34,7 @@ export type RunningWorker = {
   readonly stop: () => Promise<void>
 }
 
-/**
- * Limit for the workflows in the cache. A cached workflow is not replayed when it continues, but it takes
- * memory in the workflow thread.
- */
+/** A cached workflow is not replayed when it continues, but it takes memory in the workflow thread. */
 const cachedWorkflowsMax = 1_000
 const workflowSlots = 40
 const recordSlots = 20
@@ -48,11 +43,9 @@ const recordSlots = 20
  * waiting, the server hands over new work at once. Otherwise the server first stores the work and reads it
  * back later.
  */
-const pollers = 24
-/**
- * Limit for how long the SDK may delay a heartbeat. Short, because a late heartbeat can make Temporal time
- * out an upstream call that we pay for.
- */
+const pollers = (maximum: number) => ({ type: 'simple-maximum', maximum }) as const
+const pollersMax = 24
+/** Short, because a heartbeat that the SDK holds back can make Temporal time out an upstream call that we pay for. */
 const heartbeatThrottle = '1 s'
 /** How long after the grace time the SDK abandons activities that are still running. */
 const forceMs = 15_000
@@ -67,64 +60,46 @@ const stickyTimeout = '5 s'
  * Temporal cannot be reached.
  */
 export async function createWorker(options: WorkerOptions): Promise<RunningWorker> {
-  const connection = await NativeConnection.connect(connectionOptions(options.settings))
+  const { settings, bundle, slots, shutdownGraceMs } = options
+  const { produceImage, cancelTask } = options.activities
+  const connection = await NativeConnection.connect(settings)
+  const shared = {
+    connection,
+    namespace: settings.namespace,
+    shutdownGraceTime: shutdownGraceMs,
+    shutdownForceTime: shutdownGraceMs + forceMs,
+    maxHeartbeatThrottleInterval: heartbeatThrottle,
+    defaultHeartbeatThrottleInterval: heartbeatThrottle,
+  } as const
+  const ofWorkflows = Worker.create({
+    ...shared,
+    taskQueue: workflowTaskQueue,
+    workflowBundle: bundle,
+    activities: { cancelTask },
+    maxCachedWorkflows: cachedWorkflowsMax,
+    maxConcurrentWorkflowTaskExecutions: workflowSlots,
+    maxConcurrentActivityTaskExecutions: recordSlots,
+    workflowTaskPollerBehavior: pollers(pollersMax),
+    activityTaskPollerBehavior: pollers(4),
+    stickyQueueScheduleToStartTimeout: stickyTimeout,
+  })
+  const ofCalls = families.map((family) => {
+    // A family without channels still gets one slot. So its tasks end with a reason and do not wait forever.
+    const maximum = Math.max(1, slots[family])
+    return Worker.create({
+      ...shared,
+      taskQueue: produceTaskQueue(family),
+      activities: { produceImage },
+      maxConcurrentActivityTaskExecutions: maximum,
+      activityTaskPollerBehavior: pollers(Math.min(pollersMax, maximum)),
+    })
+  })
   try {
-    const workers = await Promise.all([
-      createWorkflowWorker(connection, options),
-      ...families.map((family) => createProduceWorker(connection, options, family)),
-    ])
-    return runAll(connection, workers)
+    return runAll(connection, await Promise.all([ofWorkflows, ...ofCalls]))
   } catch (error) {
     await connection.close()
     throw error
   }
-}
-
-async function createWorkflowWorker(
-  connection: NativeConnection,
-  options: WorkerOptions,
-): Promise<Worker> {
-  const { recordFailure, cancelTask } = options.activities
-  return Worker.create({
-    ...sharedOptions(connection, options),
-    taskQueue: workflowTaskQueue,
-    workflowBundle: options.bundle,
-    activities: { recordFailure, cancelTask },
-    maxCachedWorkflows: cachedWorkflowsMax,
-    maxConcurrentWorkflowTaskExecutions: workflowSlots,
-    maxConcurrentActivityTaskExecutions: recordSlots,
-    workflowTaskPollerBehavior: { type: 'simple-maximum', maximum: pollers },
-    activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 4 },
-    stickyQueueScheduleToStartTimeout: stickyTimeout,
-  })
-}
-
-async function createProduceWorker(
-  connection: NativeConnection,
-  options: WorkerOptions,
-  family: Family,
-): Promise<Worker> {
-  const { produceImage } = options.activities
-  // A family without channels still gets one slot. So its tasks end with a reason and do not wait forever.
-  const slots = Math.max(1, options.slots[family])
-  return Worker.create({
-    ...sharedOptions(connection, options),
-    taskQueue: produceTaskQueue(family),
-    activities: { produceImage },
-    maxConcurrentActivityTaskExecutions: slots,
-    activityTaskPollerBehavior: { type: 'simple-maximum', maximum: Math.min(pollers, slots) },
-  })
-}
-
-function sharedOptions(connection: NativeConnection, options: WorkerOptions) {
-  return {
-    connection,
-    namespace: options.settings.namespace,
-    shutdownGraceTime: options.shutdownGraceMs,
-    shutdownForceTime: options.shutdownGraceMs + forceMs,
-    maxHeartbeatThrottleInterval: heartbeatThrottle,
-    defaultHeartbeatThrottleInterval: heartbeatThrottle,
-  } as const
 }
 
 function runAll(connection: NativeConnection, workers: readonly Worker[]): RunningWorker {
@@ -132,10 +107,15 @@ function runAll(connection: NativeConnection, workers: readonly Worker[]): Runni
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
   }
   const running = workers.map((worker) => worker.run())
-  // When one queue fails, all queues stop. Then `done` rejects, and the process exits so that it is
-  // restarted.
+  // When one queue fails, all queues stop. Then `done` rejects, and the process exits so that it is restarted.
   for (const one of running) one.catch(shutdown)
-  const done = untilStopped(connection, running)
+  const untilStopped = async () => {
+    const ends = await Promise.allSettled(running)
+    await connection.close()
+    const failed = ends.find((end) => end.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+  }
+  const done = untilStopped()
   return {
     done,
     isRunning: () => workers.every((worker) => worker.getState() === 'RUNNING'),
@@ -144,14 +124,4 @@ function runAll(connection: NativeConnection, workers: readonly Worker[]): Runni
       await done
     },
   }
-}
-
-async function untilStopped(
-  connection: NativeConnection,
-  running: readonly Promise<void>[],
-): Promise<void> {
-  const ends = await Promise.allSettled(running)
-  await connection.close()
-  const failed = ends.find((end) => end.status === 'rejected')
-  if (failed !== undefined) throw failed.reason
 }

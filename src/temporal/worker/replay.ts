@@ -1,50 +1,52 @@
 import { Worker } from '@temporalio/worker'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { HistoryEvents, Replayed } from '../../domain/ports/taskRuns.ts'
+import type { HistoryEvents } from '../../domain/ports/taskRuns.ts'
+import { installRuntime } from './runtime.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
+import { workflowBundle } from './workflowBundle.ts'
 
 /** The shortest history that the SDK can replay: the start event and Temporal's first workflow task. */
 const eventsMin = 2
 const replayMsMax = 30_000
+/** Time to write the error message before the process exits. */
+const exitDelayMs = 500
 
 /**
- * Replays one history against the workflow code of `bundle`, without a server and without side effects. Throws when
- * the history is too short, or when the replay takes longer than 30 s.
+ * Replays a history with the workflow code of this checkout, without a server and without side effects. Returns the
+ * SDK's message when the code would not have caused these events, else `undefined`. Throws when the history is too
+ * short, or when the replay takes longer than 30 s. Then the process ends soon: the SDK's threads would keep it alive.
  */
-export async function replayTask(bundle: WorkflowBundle, events: HistoryEvents): Promise<Replayed> {
+export async function replayTask(events: HistoryEvents): Promise<string | undefined> {
   if (events.length < eventsMin) throw new Error('The history contains no workflow task.')
-  const replay = replayHistories(bundle, [{ workflowId: 'replayed', history: { events } }])
-  const late = sleep(replayMsMax, undefined, { ref: false }).then(() => {
-    throw new Error(`The replay did not end within ${replayMsMax} ms.`)
-  })
-  const [result] = await Promise.race([replay, late])
-  const error = result?.error
-  return { events: events.length, ...(error === undefined ? {} : { reason: sentenceOf(error) }) }
-}
-
-/** Returns the sentence that names the difference. The SDK puts several layers of other text around it. */
-function sentenceOf(error: string): string {
-  const [, sentence] = /Nondeterminism error: (.*?)(?:", source:|$)/s.exec(error) ?? []
-  return sentence ?? error
+  try {
+    installRuntime(() => {})
+    const bundle = await workflowBundle()
+    const replay = replayHistories(bundle, [{ workflowId: 'replayed', history: { events } }])
+    const late = sleep(replayMsMax, undefined, { ref: false }).then(() => {
+      throw new Error(`The replay did not end within ${replayMsMax} ms.`)
+    })
+    const [result] = await Promise.race([replay, late])
+    const error = result?.error
+    // The SDK puts several layers of other text around the sentence that names the difference.
+    return /Nondeterminism error: (.*?)(?:", source:|$)/s.exec(error ?? '')?.[1] ?? error
+  } catch (error) {
+    setTimeout(() => process.exit(1), exitDelayMs).unref()
+    throw error
+  }
 }
 
 export type ReplayHistory = { readonly workflowId: string; readonly history: unknown }
-type ReplayResult = {
-  readonly workflowId: string
-  /** Why the workflow code does not match the history: the message of Temporal's SDK. Absent when it matches. */
-  readonly error?: string
-}
 
 /**
- * Replays recorded histories against the workflow code of `bundle`, without a server and without side
- * effects. `history` is in Temporal's JSON, as `darkroom task history` writes it.
+ * Replays recorded histories, in Temporal's JSON, with the workflow code of `workflowBundle`. `error` is the message
+ * of Temporal's SDK, and absent when the code matches.
  */
 export async function replayHistories(
-  bundle: WorkflowBundle,
+  workflowBundle: WorkflowBundle,
   histories: readonly ReplayHistory[],
-): Promise<readonly ReplayResult[]> {
-  const results: ReplayResult[] = []
-  const replays = Worker.runReplayHistories({ workflowBundle: bundle }, histories)
+) {
+  const results: { readonly workflowId: string; readonly error?: string }[] = []
+  const replays = Worker.runReplayHistories({ workflowBundle }, histories)
   for await (const { workflowId, error } of replays) {
     results.push({ workflowId, ...(error === undefined ? {} : { error: error.message }) })
   }

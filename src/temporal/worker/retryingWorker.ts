@@ -11,25 +11,29 @@ export function createRetryingWorker(
   create: () => Promise<RunningWorker>,
   onUnreachable: (error: unknown) => void,
 ): RunningWorker {
-  const stopping = new AbortController()
-  const stopRequested = Promise.withResolvers<undefined>()
+  const stopping = Promise.withResolvers<'stopping'>()
+  let isStopping = false
   let worker: RunningWorker | undefined
 
   async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const connecting = create()
-      try {
-        worker = await Promise.race([connecting, stopRequested.promise])
-      } catch (error) {
-        onUnreachable(error)
-        await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {})
-        continue
+    const connecting = create()
+    try {
+      const first = await Promise.race([connecting, stopping.promise])
+      if (first !== 'stopping') {
+        worker = first
+        if (isStopping) await first.stop()
+        return await first.done
       }
-      // `stop` was called while `create` was still connecting, which can take half a minute. `stop` did not
-      // wait for that and had no worker to stop. So the worker is stopped here as soon as it exists.
-      if (worker === undefined) return void stopLate(connecting)
-      if (stopping.signal.aborted) await worker.stop()
-      return worker.done
+      // Connecting can take half a minute, and `stop` does not wait for it. So a late worker is stopped here.
+      void connecting.then((late) => late.stop()).catch(() => {})
+    } catch (error) {
+      if (worker !== undefined) throw error
+      onUnreachable(error)
+      const next = await Promise.race([
+        sleep(pauseMs, 'again' as const, { ref: false }),
+        stopping.promise,
+      ])
+      if (next === 'again') return run()
     }
   }
 
@@ -38,15 +42,10 @@ export function createRetryingWorker(
     done,
     isRunning: () => worker?.isRunning() ?? false,
     stop: async () => {
-      stopping.abort()
-      stopRequested.resolve(undefined)
+      isStopping = true
+      stopping.resolve('stopping')
       await worker?.stop()
       await done
     },
   }
-}
-
-/** Stops a worker that was created too late. Ignores errors, because the process is ending anyway. */
-async function stopLate(connecting: Promise<RunningWorker>): Promise<void> {
-  await connecting.then((late) => late.stop()).catch(() => {})
 }

@@ -1,8 +1,5 @@
-import type { LogEntry, TelemetryOptions } from '@temporalio/worker'
+import type { LogEntry } from '@temporalio/worker'
 import { DefaultLogger, Runtime } from '@temporalio/worker'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
-import { defined } from '../../domain/defined.ts'
 
 export type WorkerLog = (
   level: 'debug' | 'warn' | 'error',
@@ -10,23 +7,28 @@ export type WorkerLog = (
   run: { readonly runId?: string },
 ) => void
 
+/** Names as Prometheus wants them: counters end in `_total`, names end in their unit, times are in seconds. */
+const names = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true } as const
+
 /**
  * Configures the native part of Temporal's SDK. Call this once per process, before the first worker. The SDK
  * then handles no signals: our process decides when to stop, so that running upstream calls can finish first.
- * `metrics` exports the SDK's own metrics (slots, polls, latencies).
+ * With `metricsAddress` (HOST:PORT) the SDK serves its own metrics there for Prometheus: slots, polls, latencies.
+ * Throws when it cannot listen there.
  */
-export function installRuntime(
-  log: WorkerLog,
-  metrics?: NonNullable<TelemetryOptions['metrics']>,
-): void {
-  Runtime.install({
-    logger: loggerOf(log),
-    shutdownSignals: [],
-    telemetryOptions: {
-      logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
-      ...defined({ metrics }),
-    },
-  })
+export function installRuntime(log: WorkerLog, metricsAddress?: string): void {
+  const logging = { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } as const
+  const metrics = { prometheus: { bindAddress: metricsAddress ?? '', ...names } }
+  try {
+    Runtime.install({
+      logger: loggerOf(log),
+      shutdownSignals: [],
+      telemetryOptions: metricsAddress === undefined ? { logging } : { logging, metrics },
+    })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'failed'
+    throw new Error(`TEMPORAL_METRICS_ADDRESS ${metricsAddress}: ${reason}`, { cause: error })
+  }
 }
 
 /**
@@ -48,36 +50,4 @@ export function loggerOf(log: WorkerLog): DefaultLogger {
     if (level === 'ERROR') return log('error', message, run)
     return log(level === 'WARN' && !expectedEvents.test(message) ? 'warn' : 'debug', message, run)
   })
-}
-
-const host = '127.0.0.1'
-const answerMsMax = 1_000
-/**
- * Names as Prometheus wants them: counters end in `_total`, names end in their unit, times are in seconds.
- */
-const names = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true } as const
-
-/**
- * Installs the runtime together with the metrics of its native part. The native part offers them only over HTTP, on
- * a port of its own, so it gets a free port of 127.0.0.1. Returns a function that fetches the metrics in
- * Prometheus' text format. The function returns an empty text when it fails.
- */
-export async function installMeasuredRuntime(log: WorkerLog): Promise<() => Promise<string>> {
-  const bindAddress = `${host}:${await freePort()}`
-  installRuntime(log, { prometheus: { bindAddress, ...names } })
-  return async () => {
-    const signal = AbortSignal.timeout(answerMsMax)
-    const answer = fetch(`http://${bindAddress}/metrics`, { signal })
-    return answer.then((given) => (given.ok ? given.text() : '')).catch(() => '')
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, host)
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('Bug: no TCP address')
-  return address.port
 }

@@ -8,15 +8,14 @@ import { promisify } from 'node:util'
 
 export type WorkflowBundle = { readonly code: string }
 
-const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
-
+const root = fileURLToPath(new URL('../../../', import.meta.url))
 /** A folder of the checkout, because other users of the machine cannot write code there. */
-const checkoutCacheDir = pathOf('../../../node_modules/.cache/darkroom/workflows')
+const checkoutCacheDir = join(root, 'node_modules/.cache/darkroom/workflows')
+/** All folders from which a workflow may import. A change in any file of these folders needs a new bundle. */
+const sourceFolders = ['workflows', 'src/domain']
+const bundler = join(root, 'src/temporal/worker/bundleWorkflows.ts')
 const bundleTimeoutMs = 60_000
 const bundleBytesMax = 64 * 1024 * 1024
-
-/** All folders from which a workflow may import. A change in any file of these folders needs a new bundle. */
-const sourceFolders = [pathOf('../../../workflows'), pathOf('../../domain')]
 
 /**
  * Returns the workflow code of this checkout as one script for the worker's sandbox. Making it takes seconds
@@ -28,8 +27,7 @@ export async function workflowBundle(cacheDir = checkoutCacheDir): Promise<Workf
   const cached = await readFile(path, 'utf8').catch(() => undefined)
   if (cached !== undefined) return { code: cached }
   const options = { timeout: bundleTimeoutMs, maxBuffer: bundleBytesMax, env: {} }
-  const bundler = [pathOf('./bundleWorkflows.ts')]
-  const { stdout: code } = await promisify(execFile)(process.execPath, bundler, options)
+  const { stdout: code } = await promisify(execFile)(process.execPath, [bundler], options)
   await keep(path, code).catch(() => {})
   return { code }
 }
@@ -37,20 +35,19 @@ export async function workflowBundle(cacheDir = checkoutCacheDir): Promise<Workf
 /** Writes under another name and then renames, so that another process never reads an incomplete script. */
 async function keep(path: string, code: string): Promise<void> {
   await mkdir(join(path, '..'), { recursive: true })
-  const temporary = `${path}.${process.pid}`
-  await writeFile(temporary, code)
-  await rename(temporary, path)
+  const draft = `${path}.${process.pid}`
+  await writeFile(draft, code)
+  await rename(draft, path)
 }
 
 async function sourcesDigest(): Promise<string> {
   const sdk = createRequire(import.meta.url).resolve('@temporalio/worker/package.json')
   const hash = createHash('sha256').update(await readFile(sdk))
   for (const folder of sourceFolders) {
-    const names = (await readdir(folder, { recursive: true })).filter((name) =>
-      name.endsWith('.ts'),
-    )
-    for (const name of names.toSorted())
-      hash.update(name).update(await readFile(join(folder, name)))
+    const names = await readdir(join(root, folder), { recursive: true })
+    for (const name of names.filter((each) => each.endsWith('.ts')).toSorted()) {
+      hash.update(name).update(await readFile(join(root, folder, name)))
+    }
   }
   return hash.digest('hex').slice(0, 32)
 }

@@ -4,14 +4,12 @@ import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
 
 const api = useTestApi()
 
-it('the API document is served without a key, and again only when it has changed', async () => {
+it('the API document is served without a key', async () => {
   const response = await fetch(`${api.url}/openapi.json`)
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toBe('application/json')
   const servers = [{ url: 'https://images.example.test' }]
   expect(await response.json()).toMatchObject({ openapi: '3.1.1', servers })
-  const headers = { 'if-none-match': response.headers.get('etag') ?? '' }
-  expect((await fetch(`${api.url}/openapi.json`, { headers })).status).toBe(304)
 })
 
 it('PUBLIC_PAGES=off hides the API document like any unknown path', async () => {

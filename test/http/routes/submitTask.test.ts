@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { requestTextBytesMax } from '../../../src/domain/limits.ts'
-import { NothingWrittenError } from '../../../src/domain/ports/nothingWrittenError.ts'
+import { NothingWrittenError } from '../../../src/domain/nothingWrittenError.ts'
 import { editBody, generateBody, inputImage } from '../../support/clients/requestBodies.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
 import { startTestApi, useTestApi } from '../../support/http/testApi.ts'

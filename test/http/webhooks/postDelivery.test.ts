@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Post } from '../../../src/domain/ports/webhookStore.ts'
+import type { Post } from '../../../src/tasks/webhooks/tryDelivery.ts'
 import { createPostDelivery } from '../../../src/http/webhooks/postDelivery.ts'
 import type { Receiver } from '../../support/webhooks/receiver.ts'
 import { startReceiver } from '../../support/webhooks/receiver.ts'

@@ -11,7 +11,7 @@ import type { ImageRequest } from '../../../src/domain/tasks/imageRequest.ts'
 import { createAccount } from '../../../src/store/accounts/accounts.ts'
 import type { Accepted, AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
 import { createAcceptTask } from '../../../src/tasks/acceptTask.ts'
-import { createTaskStore } from '../../../src/wiring/stores.ts'
+import { createTaskStore } from '../../../src/store/tasks/taskStore.ts'
 
 /** The price of a generation in tests. An edit costs 2 credits more per source image. */
 export const testCredits = 10

@@ -21,6 +21,8 @@ export type CalmService = RunningService & {
   /** The addresses of the pages for operators, of the APIs and of the worker. */
   readonly internalUrls: readonly [string, string]
   readonly workerUrl: string
+  /** Where the worker serves the metrics of Temporal's SDK. */
+  readonly sdkUrl: string
 }
 
 const connectionsMax = 10
@@ -33,7 +35,7 @@ export function calmService(): Promise<CalmService> {
 }
 
 async function open(): Promise<CalmService> {
-  const { environment, urls, internalUrls, workerUrl, simulatorUrl, logPaths } =
+  const { environment, urls, internalUrls, workerUrl, sdkUrl, simulatorUrl, logPaths } =
     await calmAddresses()
   const value = (name: string) => environment[name] ?? ''
   const pool = createPool({
@@ -47,6 +49,7 @@ async function open(): Promise<CalmService> {
     urls,
     internalUrls,
     workerUrl,
+    sdkUrl,
     simulator: createSimulatorClient(simulatorUrl),
     databaseUrl: value('DATABASE_URL'),
     pool,

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
-import type { Parts } from '../../../src/cli/context.ts'
+import type { CliContext } from '../../../src/cli/context.ts'
 import { operate } from '../../../src/wiring/cli.ts'
 
 export type CliRun = {
@@ -91,22 +91,10 @@ function opened(): Promise<never> {
   return Promise.reject(new Error('a part was opened'))
 }
 
-/** Parts of the CLI that throw when a command opens them, for tests of usage errors. */
-export const closedParts: Parts = {
-  migrate: opened,
-  accounts: opened,
-  issueKey: opened,
-  setBudget: opened,
-  verifyLedger: opened,
-  tasks: opened,
-  retryTask: opened,
-  cancelTask: opened,
-  capabilities: opened,
-  channels: opened,
-  webhooks: opened,
-  checkChannel: opened,
-  assetUrl: opened,
-  fetchHistory: opened,
-  replayTask: opened,
-  workflowUrl: opened,
+/** A CLI whose every part throws when a command opens it, for tests of usage errors. */
+export const closedContext: CliContext = {
+  service: opened,
+  database: opened,
+  show: () => {},
+  withProgress: (_text, work) => work(),
 }

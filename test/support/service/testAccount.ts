@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { newAccountId } from '../../../src/domain/accounts/account.ts'
 import { createIssueKey } from '../../../src/tasks/apiKeys.ts'
-import { createAccountStore } from '../../../src/wiring/stores.ts'
+import { createAccountStore } from '../../../src/store/accounts/accountStore.ts'
 
 /** An account with one API key. */
 export type TestAccount = {

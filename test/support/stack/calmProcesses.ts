@@ -18,6 +18,8 @@ export type CalmAddresses = {
   /** The addresses of the pages for operators: `/metrics`, `/healthz`, `/readyz`. */
   readonly internalUrls: readonly [string, string]
   readonly workerUrl: string
+  /** Where the worker serves the metrics of Temporal's SDK. */
+  readonly sdkUrl: string
   readonly simulatorUrl: string
   /** The files that receive what its processes print. */
   readonly logPaths: readonly [string, string]
@@ -62,8 +64,14 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
       simulatorFile(simulator.url, { concurrencyMax: 200, timeoutSeconds: 60 }),
     )
     const url = at(ports.PORT)
+    const sdkPort = String(await freePort())
     const startedAtMs = performance.now()
-    const given = { ...upstreamCredentials, DARKROOM_CONFIG: operatorFile, LOG_LEVEL: 'debug' }
+    const given = {
+      ...upstreamCredentials,
+      DARKROOM_CONFIG: operatorFile,
+      LOG_LEVEL: 'debug',
+      TEMPORAL_METRICS_ADDRESS: `127.0.0.1:${sdkPort}`,
+    }
     const start = await spawnStart(dataDir, logPath('start'), { ...given, ...ports })
     processes.push(start)
     const environment = await start.ready(startMsMax)
@@ -86,6 +94,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
         urls: [url, at(second)],
         internalUrls: [at(ports.INTERNAL_PORT), at(secondInternal)],
         workerUrl: at(ports.WORKER_INTERNAL_PORT),
+        sdkUrl: at(sdkPort),
         simulatorUrl: simulator.url,
         logPaths: [logPath('start'), logPath('second-api')],
       },

@@ -1,0 +1,36 @@
+import type { Pool } from 'pg'
+import type { UsageQuery } from '../../domain/accounts/usage.ts'
+import type { OwnTaskFilter } from '../tasks/listTasks.ts'
+import { listOwnTasks } from '../tasks/listTasks.ts'
+import type { NewAccount } from './accounts.ts'
+import { createAccount, findAccount, listAccounts, readAccount, topUp } from './accounts.ts'
+import type { NewApiKey } from './apiKeys.ts'
+import { createKey, listKeys, revokeKey } from './apiKeys.ts'
+import { readUsage } from './readUsage.ts'
+
+/** For the operator's commands on accounts, API keys and deposits. */
+export function createAccountStore(pool: Pool) {
+  return {
+    createAccount: (account: NewAccount) => createAccount(pool, account),
+    topUp: (name: string, credits: number) => topUp(pool, name, credits),
+    findAccount: (name: string) => findAccount(pool, name),
+    listAccounts: () => listAccounts(pool),
+    createKey: (key: NewApiKey) => createKey(pool, key),
+    listKeys: (accountId: string) => listKeys(pool, accountId),
+    revokeKey: (keyId: string) => revokeKey(pool, keyId),
+  }
+}
+
+export type AccountStore = Readonly<ReturnType<typeof createAccountStore>>
+
+/** For the routes by which clients read about their own account. */
+export function createAccountReads(pool: Pool) {
+  return {
+    readAccount: (accountId: string) => readAccount(pool, accountId),
+    listOwnTasks: (accountId: string, filter: OwnTaskFilter) =>
+      listOwnTasks(pool, accountId, filter),
+    readUsage: (accountId: string, query: UsageQuery) => readUsage(pool, accountId, query),
+  }
+}
+
+export type AccountReads = Readonly<ReturnType<typeof createAccountReads>>

@@ -1,0 +1,42 @@
+import type { Pool } from 'pg'
+import { findCaller } from '../accounts/apiKeys.ts'
+import { discardUpload, openUpload } from '../reconcile/uploads.ts'
+import { findKeyedTask, freeKey } from './idempotencyKey.ts'
+import type { NewTask } from './insertTask.ts'
+import { insertTask } from './insertTask.ts'
+import type { TaskFilter } from './listTasks.ts'
+import { listTasks } from './listTasks.ts'
+import { readNativeRejection, readTask, readTaskOfImage } from './readTask.ts'
+import { readTaskDetail } from './readTaskDetail.ts'
+import type { RetryInput } from './retryTask.ts'
+import { retryTask } from './retryTask.ts'
+
+/** For the routes that accept, look up and show tasks. */
+export function createTaskStore(pool: Pool) {
+  return {
+    findCaller: (secretHashes: readonly Uint8Array[]) => findCaller(pool, secretHashes),
+    findKeyedTask: (accountId: string, keyDigest: Uint8Array) =>
+      findKeyedTask(pool, accountId, keyDigest),
+    freeKey: (accountId: string, keyDigest: Uint8Array) => freeKey(pool, accountId, keyDigest),
+    insertTask: (task: NewTask) => insertTask(pool, task),
+    readTask: (taskId: string, accountId?: string) => readTask(pool, taskId, accountId),
+    readTaskOfImage: (taskId: string) => readTaskOfImage(pool, taskId),
+    readNativeRejection: (taskId: string) => readNativeRejection(pool, taskId),
+    openUpload: (uploadId: string, sweepAfterMs: number) =>
+      openUpload(pool, uploadId, sweepAfterMs),
+    discardUpload: (uploadId: string) => discardUpload(pool, uploadId),
+  }
+}
+
+export type TaskStore = Readonly<ReturnType<typeof createTaskStore>>
+
+/** For the operator's commands that list, show and retry tasks. */
+export function createTaskAdmin(pool: Pool) {
+  return {
+    listTasks: (filter: TaskFilter) => listTasks(pool, filter),
+    readTaskDetail: (taskId: string) => readTaskDetail(pool, taskId),
+    retryTask: (input: RetryInput) => retryTask(pool, input),
+  }
+}
+
+export type TaskAdmin = Readonly<ReturnType<typeof createTaskAdmin>>

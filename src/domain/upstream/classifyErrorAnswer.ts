@@ -139,6 +139,10 @@ function forbidden(error: VendorError | undefined): ErrorVerdict {
   if (hasCode(error, regionCodes) || error.codes.some((code) => credentialCodePart.test(code))) {
     return { class: 'operator_fault', reason: 'forbidden' }
   }
+  // The account may not use this model.
+  if (error.codes.includes('model_not_found')) {
+    return { class: 'operator_fault', reason: 'model_not_found' }
+  }
   const isModeration = moderationText.test(error.message)
   return { class: 'rejected', reason: isModeration ? 'content_policy' : 'forbidden' }
 }

@@ -63,7 +63,7 @@ function list(context: CliContext): Command {
       if (listed.length === 0 && filter.account !== undefined) {
         existing(await accounts.findAccount(filter.account), accountNamed(filter.account))
       }
-      const models = capabilities()
+      const models = await capabilities()
       const rows = listed.map(({ task, accountName }: ListedTask) => {
         const url = assetUrl(task)
         const published = url === undefined ? undefined : { url }

@@ -36,7 +36,7 @@ type DirectRunsDeps = {
  */
 export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
   const used = { A: 0, B: 0 }
-  const running = new Set<Promise<void>>()
+  const running = new Map<string, Promise<void>>()
   const free = (family: Family) => deps.slots[family] - used[family]
 
   async function carryOut({ taskId, family }: DirectTask, slotFrom: 'now' | 'call'): Promise<void> {
@@ -61,10 +61,12 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
   }
 
   function start(task: DirectTask, slotFrom: 'now' | 'call'): void {
+    // While a task waits for a place here, the reconciler claims it again from time to time.
+    if (running.has(task.taskId)) return
     const one = carryOut(task, slotFrom)
       .catch((error: unknown) => deps.onUnexpected(task.taskId, error))
-      .finally(() => running.delete(one))
-    running.add(one)
+      .finally(() => running.delete(task.taskId))
+    running.set(task.taskId, one)
   }
 
   return {
@@ -76,7 +78,7 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
     },
     run: (task) => start(task, 'now'),
     idle: async () => {
-      while (running.size > 0) await Promise.all(running)
+      while (running.size > 0) await Promise.all(running.values())
     },
   }
 }

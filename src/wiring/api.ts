@@ -192,17 +192,14 @@ const startTimeoutMs = 3_000
 
 function startRunsOf(config: Config, parts: Shared & { readonly metrics: Metrics }): StartRuns {
   const { installation, temporal, log, metrics } = parts
-  const { pool, operatorSettings } = installation
+  const { channels } = installation.operatorSettings
   return createStartRuns({
     startTask: createStartTask({
       temporal,
       startTimeoutMs,
-      produceTimeoutMs: produceTimeoutMs(
-        config.taskDeadlineSeconds * 1000,
-        operatorSettings.channels,
-      ),
+      produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     }),
-    markStarted: (taskId) => markStarted(pool, taskId),
+    markStarted: (taskId) => markStarted(installation.pool, taskId),
     onLeft: (taskId, reason) => {
       metrics.startLeft(reason)
       log.info('start left to the reconciler', { taskId, reason })

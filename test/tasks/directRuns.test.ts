@@ -101,6 +101,17 @@ describe('a task that a worker carries out without Temporal', () => {
     expect([direct.free('B'), direct.free('A')]).toEqual([2, 1])
   })
 
+  it('is not carried out twice at once by one worker', async () => {
+    const done = Promise.withResolvers<ProduceResult>()
+    const { direct, results } = running(() => done.promise)
+    direct.take({ taskId: 'task', family: 'B' })
+    direct.run({ taskId: 'task', family: 'B' })
+    expect(direct.free('B')).toBe(2)
+    done.resolve({ kind: 'succeeded' })
+    await direct.idle()
+    expect(results).toEqual(['succeeded'])
+  })
+
   it('is not taken any more by a process that stops', async () => {
     const { direct, stopping, results } = running(async () => ({ kind: 'succeeded' }))
     stopping.abort()

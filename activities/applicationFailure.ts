@@ -29,8 +29,8 @@ export function waitFailure(wait: Wait, nowMs: number): ApplicationFailure {
 }
 
 /**
- * Returns the failure that ends the task without an image. The workflow (`workflows/imageTask.ts`) reads this
- * failure and has the end recorded.
+ * Returns the failure of a task whose end without an image is recorded. The workflow (`workflows/imageTask.ts`) fails
+ * with the same code.
  */
 export function endFailure(failure: TaskFailure, channel: string | undefined): ApplicationFailure {
   return withoutStack({
@@ -43,7 +43,7 @@ export function endFailure(failure: TaskFailure, channel: string | undefined): A
 }
 
 type ActivityRun = {
-  readonly activity: 'produceImage' | 'recordFailure' | 'cancelTask'
+  readonly activity: 'produceImage' | 'cancelTask'
   readonly taskId: string
 }
 
@@ -121,8 +121,6 @@ function causeOf(wait: Wait): string {
       return wait.channel === undefined
         ? 'a call is under way'
         : `an earlier call on ${channel} is under way`
-    case 'worker_full':
-      return 'no memory for a large request on this worker'
     case 'backoff':
       return `pause after a failed call on ${channel}`
     case 'stopping':

@@ -2,9 +2,8 @@ import { Context } from '@temporalio/activity'
 import type { ReportUnexpected } from './applicationFailure.ts'
 import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import { assertNever } from '../src/domain/assertNever.ts'
-import type { Question } from '../src/domain/ports/attemptStore.ts'
-import type { ProduceResult, Stage } from '../src/tasks/produceImage.ts'
-import { repeatAfterShortWaits } from '../src/tasks/shortWaits.ts'
+import type { ProduceResult } from '../src/tasks/produceImage.ts'
+import type { ProduceInput, Stage } from '../src/tasks/takeStep.ts'
 import { heartbeatIntervalMs } from '../workflows/heartbeats.ts'
 
 export type ProduceImageActivityDeps = {
@@ -12,12 +11,7 @@ export type ProduceImageActivityDeps = {
    * Brings one task as far as possible now: see `src/tasks/produceImage.ts`. Safe to repeat after any crash,
    * and to run twice at the same time.
    */
-  readonly produceImage: (input: {
-    readonly taskId: string
-    readonly signal?: AbortSignal
-    readonly onStage?: (stage: Stage) => void
-    readonly question?: Question
-  }) => Promise<ProduceResult>
+  readonly produceImage: (input: ProduceInput) => Promise<ProduceResult>
   readonly onUnexpected: ReportUnexpected
   /**
    * Aborts when the process is asked to stop. Calls that are under way finish. No new call starts, because it
@@ -27,9 +21,11 @@ export type ProduceImageActivityDeps = {
   readonly stopping?: AbortSignal
 }
 
+/** `giveUp`: the task makes no further call, and ends. */
+export type ProduceArgument = { readonly taskId: string; readonly giveUp?: boolean }
+
 /**
- * The result of an activity that did not fail. `over`: the task had already ended or does not exist. Every other end
- * is thrown as an `ApplicationFailure`.
+ * The result of an activity that did not fail. `over`: the task was cancelled, or does not exist. Every other end is thrown as an `ApplicationFailure`, again when the activity runs again.
  */
 type Produced = { readonly outcome: 'succeeded' | 'over' }
 
@@ -37,34 +33,39 @@ type Produced = { readonly outcome: 'succeeded' | 'over' }
  * Creates the activity that brings a task as far as possible now. Its heartbeats tell Temporal that this
  * worker is alive, and their details contain the stage, by which a lookup computes its Retry-After.
  *
- * Short waits happen inside the activity (`shortWaits.ts`). Any other wait is thrown as a failure with a delay.
- * Temporal then keeps the timer, so the wait occupies no slot of the worker and adds nothing to the history.
+ * A wait that is not short is thrown as a failure with a delay. Temporal then keeps the timer, so the wait occupies no
+ * slot of the worker and adds nothing to the history.
  */
 export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
-  return async ({ taskId }: { readonly taskId: string }): Promise<Produced> => {
+  return async ({ taskId, giveUp = false }: ProduceArgument): Promise<Produced> => {
     const context = Context.current()
     const signal = AbortSignal.any([stopSignal(context), ...(deps.stopping ? [deps.stopping] : [])])
     let stage: Stage | undefined
     const onStage = (next: Stage) => {
       stage = next
     }
-    const produce = (question: Question) => deps.produceImage({ taskId, signal, onStage, question })
     const result = await withHeartbeats(
       context,
       () => stage,
       () =>
         reportingUnexpected(deps.onUnexpected, { activity: 'produceImage', taskId }, () =>
-          repeatAfterShortWaits(produce, signal),
+          deps.produceImage({ taskId, giveUp, signal, onStage }),
         ),
     )
     switch (result.kind) {
       case 'succeeded':
-      case 'over':
-        return { outcome: result.kind }
+        return { outcome: 'succeeded' }
+      case 'over': {
+        const { end } = result
+        if (end === undefined) return { outcome: 'over' }
+        if (end === 'succeeded') return { outcome: end }
+        if (end.code === 'cancelled') return { outcome: 'over' }
+        throw endFailure(end, stage?.channel)
+      }
+      case 'failed':
+        throw endFailure(result.failure, stage?.channel)
       case 'wait':
         throw waitFailure(result, Date.now())
-      case 'end':
-        throw endFailure(result.failure, stage?.channel)
       default:
         return assertNever(result)
     }

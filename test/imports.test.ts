@@ -12,13 +12,14 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/streams': ['src/domain', 'node'],
   'src/schema': ['src/domain', 'zod'],
-  'src/tasks': ['src/domain', 'src/streams', 'types:src/store', 'node'],
+  'src/tasks': ['src/domain', 'types:src/store', 'node'],
 
   // Temporal: workflows run in a sandbox and reach the outside through activities only.
   workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],
   activities: [
     'src/domain',
     'src/tasks',
+    'types:src/store',
     'workflows/contract.ts',
     'workflows/heartbeats.ts',
     '@temporalio/activity',
@@ -63,7 +64,13 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'prom-client',
     'node',
   ],
-  'src/cli': ['src/domain', 'types:src/wiring/cliService.ts', 'commander', 'node'],
+  'src/cli': [
+    'src/domain',
+    'types:src/store',
+    'types:src/wiring/cliService.ts',
+    'commander',
+    'node',
+  ],
 
   // Configuration. The linter checks that only `src/config.ts` and `src/dev` read the environment.
   'src/config.ts': ['src/config', 'zod', 'node'],

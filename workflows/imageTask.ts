@@ -9,6 +9,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/createActivities.ts'
+import type { ProduceArgument } from '../activities/produceImageActivity.ts'
 import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
 import { produceTaskQueue, searchAttributes, statusQueryName } from './contract.ts'
 import { heartbeatTimeoutMs } from './heartbeats.ts'
@@ -20,8 +21,8 @@ const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
 
 /**
  * Runs one task as a workflow. A single activity, `produceImage`, brings the task to its end. While an
- * upstream refuses, Temporal runs the activity again after each delay. When the task fails, the workflow
- * first has the failure recorded in PostgreSQL, and then fails with the same code.
+ * upstream refuses, Temporal runs the activity again after each delay. The activity records every end in PostgreSQL.
+ * When the task fails, the workflow fails with the recorded code.
  *
  * A cancel succeeds only if no call may have done work. Otherwise the upstream may have to be paid, so the task
  * continues to its end.
@@ -67,19 +68,19 @@ async function produce(
   report: ReportStatus,
 ): Promise<ImageTaskResult> {
   try {
-    const outcome = await producedOutcome(taskId, activities)
+    const outcome = await producedOutcome(activities, { taskId }).catch((error: unknown) => {
+      if (recordedFailure(error) !== undefined) throw error
+      // The activity timed out, or an operator failed it. A call may have done work, so the task makes no further one.
+      report({ stage: 'recording_failure' })
+      return producedOutcome(activities, { taskId, giveUp: true })
+    })
     report({ stage: outcome })
     return { outcome }
   } catch (error) {
-    const { failure, channel } = producedFailure(error)
-    report({ stage: 'recording_failure', failureCode: failure.code })
-    const recorded = await activities.recordFailure({ taskId, failure })
-    if (recorded === 'succeeded') {
-      report({ stage: 'succeeded' })
-      return { outcome: 'succeeded' }
-    }
-    report({ stage: 'failed' })
-    throw taskFailed(failure, channel)
+    const recorded = recordedFailure(error)
+    if (recorded === undefined) throw error
+    report({ stage: 'failed', failureCode: recorded.failure.code })
+    throw taskFailed(recorded)
   }
 }
 
@@ -88,11 +89,11 @@ async function produce(
  * with any result or none. Such a result says nothing about the task, so the activity runs again.
  */
 async function producedOutcome(
-  taskId: string,
   activities: Activities,
+  argument: ProduceArgument,
 ): Promise<ImageTaskResult['outcome']> {
   for (;;) {
-    const result: ImageTaskResult | null = await activities.produceImage({ taskId })
+    const result: ImageTaskResult | null = await activities.produceImage(argument)
     if (result?.outcome !== undefined) return result.outcome
   }
 }
@@ -100,7 +101,7 @@ async function producedOutcome(
 /**
  * Returns the failure of the whole run, and sets search attributes by which an operator finds failed runs.
  */
-function taskFailed(failure: TaskFailure, channel: string | undefined): ApplicationFailure {
+function taskFailed({ failure, channel }: RecordedFailure): ApplicationFailure {
   const { code } = failure
   upsertSearchAttributes([
     { key: searchAttributes.failureCode, value: code },
@@ -121,11 +122,8 @@ function taskFailed(failure: TaskFailure, channel: string | undefined): Applicat
  */
 const retry = { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' } as const
 
-/**
- * Limit for `recordFailure` and `cancelTask`. Each runs one short transaction and at most a few reads of the
- * blob store.
- */
-const recordTimeout = '30 s'
+/** Limit for `cancelTask`, which runs one short transaction. */
+const cancelTimeout = '30 s'
 
 function activitiesOf(input: ImageTaskInput): Activities {
   const { produceImage } = proxyActivities<Activities>({
@@ -136,43 +134,31 @@ function activitiesOf(input: ImageTaskInput): Activities {
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     summary: input.model,
   })
-  // These two activities use the workflow's own queue, so that they run even when all slots of the family's
-  // queue are taken.
-  const { recordFailure, cancelTask } = proxyActivities<Activities>({
-    startToCloseTimeout: recordTimeout,
-    retry,
-  })
-  return { produceImage, recordFailure, cancelTask }
+  // A cancel uses the workflow's own queue, so that it runs even when all slots of the family's queue are taken.
+  const { cancelTask } = proxyActivities<Activities>({ startToCloseTimeout: cancelTimeout, retry })
+  return { produceImage, cancelTask }
 }
 
-type ProducedFailure = { readonly failure: TaskFailure; readonly channel?: string }
+type RecordedFailure = { readonly failure: TaskFailure; readonly channel?: string }
 
 /**
- * The failure to record when `produceImage` did not write one, for example after a timeout. A call may have
- * done work, so the task fails and makes no further call.
+ * Reads the failure that `endFailure` in `activities/applicationFailure.ts` wrote. Returns `undefined` for any other
+ * error. Rethrows an error that is no failure of an activity, such as a cancellation.
  */
-const unknownFailure: ProducedFailure = {
-  failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
-}
-
-/**
- * Reads the failure that `endFailure` in `activities/applicationFailure.ts` wrote. Rethrows an error that is
- * no failure of an activity, such as a cancellation.
- */
-function producedFailure(error: unknown): ProducedFailure {
+function recordedFailure(error: unknown): RecordedFailure | undefined {
   if (!(error instanceof ActivityFailure)) throw error
   const { cause } = error
-  if (!(cause instanceof ApplicationFailure)) return unknownFailure
+  if (!(cause instanceof ApplicationFailure)) return undefined
   const code = taskFailureCodes.find((name) => name === cause.type)
   const details: unknown = cause.details?.[0]
-  if (code === undefined || !isObject(details)) return unknownFailure
+  if (code === undefined || !isObject(details)) return undefined
   return readDetails(code, details)
 }
 
 function readDetails(
   code: TaskFailureCode,
   details: Readonly<Record<string, unknown>>,
-): ProducedFailure {
+): RecordedFailure {
   const { cause, workPossible, retryAfterMs, channel } = details
   const failure: TaskFailure = {
     code,

@@ -15,8 +15,8 @@ import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { modelIds } from '../domain/models/models.ts'
-import type { CancelResult } from '../domain/ports/attemptStore.ts'
 import type { ListedTask, TaskFilter } from '../store/tasks/listTasks.ts'
+import type { CancelResult } from '../store/tasks/ends.ts'
 import type { TaskDetail, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
 import { taskStatuses } from '../domain/tasks/task.ts'
 import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
@@ -63,7 +63,7 @@ function list(context: CliContext): Command {
       if (listed.length === 0 && filter.account !== undefined) {
         existing(await accounts.findAccount(filter.account), accountNamed(filter.account))
       }
-      const models = capabilities()
+      const models = await capabilities()
       const rows = listed.map(({ task, accountName }: ListedTask) => {
         const url = assetUrl(task)
         const published = url === undefined ? undefined : { url }

@@ -50,7 +50,7 @@ export function retryCommand(context: CliContext): Command {
 }
 
 async function retryOne(context: CliContext, taskId: string): Promise<void> {
-  const result = await (await context.database()).createRetryTask()(taskId)
+  const result = await (await (await context.database()).createRetryTask())(taskId)
   if (result.kind !== 'retried') throw new CommandError(failureText(taskId, result))
   context.show({
     json: { task_id: result.taskId, retry_of: taskId },
@@ -78,7 +78,7 @@ async function retryMany(context: CliContext, options: RetryOptions): Promise<vo
   const retried: { readonly task_id: string; readonly retry_of: string }[] = []
   const refused: { readonly task_id: string; readonly reason: string; readonly message: string }[] =
     []
-  const retryTask = createRetryTask()
+  const retryTask = await createRetryTask()
   const soFar = () =>
     `${retried.length} of ${taskIds.length} tasks retried, ${refused.length} refused`
   await context.withProgress(soFar, async () => {

@@ -94,6 +94,8 @@ export const unreadableStoreMsMax = 5 * 60_000
 export const beatEveryMs = 1_000
 export const beatFreshMs = 8_000
 export const silentMs = 15_000
+/** Limit for the time from the question for a call to its first byte. `open_attempt` checks `beatFreshMs`. */
+export const callWithinMs = silentMs - beatFreshMs
 /**
  * Only a process that was itself steady may say that another one is lost: for the last `silentMs` no two of its beats were
  * further apart than this. After an outage of PostgreSQL nobody was steady, so everybody gets the time to beat again.

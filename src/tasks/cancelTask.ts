@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caller } from '../domain/accounts/account.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import type { RequestFailure } from '../domain/failure.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { TaskStore } from '../store/tasks/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
+import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import { retryFor } from './timeLimits.ts'
 
 export type CancelTaskDeps = {
@@ -21,7 +21,7 @@ export type CancelTaskDeps = {
 
 /**
  * Creates the function that cancels a task because its owner asks for it, and returns the cancelled task. Which
- * tasks can be cancelled is decided under the task's lock, in `store/tasks/cancelTask.ts`. A task that was cancelled
+ * tasks can be cancelled is decided in `store/tasks/ends.ts`. A task that was cancelled
  * before is returned again. A task of another account is `task_not_found`, as if it did not exist.
  */
 export function createCancelTask({ store, cancelTask, endRun }: CancelTaskDeps) {

@@ -1,9 +1,7 @@
 import { assertNever } from '../domain/assertNever.ts'
 import type { Family } from '../domain/models/models.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { DirectResult, DirectTask } from '../domain/tasks/directRun.ts'
 import type { createProduceImage } from './produceImage.ts'
-import { repeatAfterShortWaits } from './shortWaits.ts'
 
 export type DirectRuns = {
   /** Returns how many more tasks of a family this worker may carry out now. */
@@ -21,7 +19,6 @@ export type DirectRuns = {
 
 type DirectRunsDeps = {
   readonly produceImage: ReturnType<typeof createProduceImage>
-  readonly failTask: AttemptStore['failTask']
   /** Makes a live task due for the reconciler at once. */
   readonly makeDue: (taskId: string) => Promise<void>
   /** Limit for the tasks of each family that are carried out at the same time. */
@@ -39,7 +36,7 @@ type DirectRunsDeps = {
  */
 export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
   const used = { A: 0, B: 0 }
-  const running = new Set<Promise<void>>()
+  const running = new Map<string, Promise<void>>()
   const free = (family: Family) => deps.slots[family] - used[family]
 
   async function carryOut({ taskId, family }: DirectTask, slotFrom: 'now' | 'call'): Promise<void> {
@@ -64,10 +61,12 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
   }
 
   function start(task: DirectTask, slotFrom: 'now' | 'call'): void {
+    // While a task waits for a place here, the reconciler claims it again from time to time.
+    if (running.has(task.taskId)) return
     const one = carryOut(task, slotFrom)
       .catch((error: unknown) => deps.onUnexpected(task.taskId, error))
-      .finally(() => running.delete(one))
-    running.add(one)
+      .finally(() => running.delete(task.taskId))
+    running.set(task.taskId, one)
   }
 
   return {
@@ -79,31 +78,27 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
     },
     run: (task) => start(task, 'now'),
     idle: async () => {
-      while (running.size > 0) await Promise.all(running)
+      while (running.size > 0) await Promise.all(running.values())
     },
   }
 }
 
-/** Brings the task as far as possible now. Records a failure. Returns the end, or why the task is not at its end. */
+/** Brings the task as far as possible now. Returns the end, or why the task is not at its end. */
 async function bringOn(
   deps: DirectRunsDeps,
   taskId: string,
   onStage: () => void,
 ): Promise<DirectResult> {
-  const { produceImage, failTask, stopping: signal } = deps
-  const result = await repeatAfterShortWaits(
-    (question) => produceImage({ taskId, signal, via: 'offer', question, onStage }),
-    signal,
-  )
+  const { produceImage, stopping: signal } = deps
+  const result = await produceImage({ taskId, signal, via: 'offer', onStage })
   switch (result.kind) {
     case 'succeeded':
+    case 'failed':
     case 'over':
       return result.kind
     case 'wait':
       if (signal.aborted) return 'stopping'
       return result.reason === 'call_under_way' ? 'call_under_way' : 'wait'
-    case 'end':
-      return failTask(taskId, result.failure, result.accountId)
     default:
       return assertNever(result)
   }

@@ -1,9 +1,10 @@
 import type { TaskFailure } from '../domain/failure.ts'
-import type { AttemptStore, FailResult } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { AttemptStore } from '../store/attempts/attemptStore.ts'
+import type { FailResult } from '../store/tasks/ends.ts'
 import { readAnswerMeta } from './storedAnswer.ts'
 
-type SettleDeps<Method extends keyof AttemptStore> = {
+export type SettleDeps<Method extends keyof AttemptStore> = {
   readonly attempts: Pick<AttemptStore, Method>
   readonly blobs: BlobStore
 }
@@ -11,32 +12,24 @@ type SettleDeps<Method extends keyof AttemptStore> = {
 /**
  * Creates the function that ends a task when no more upstream calls will be made for it. If an answer is
  * stored, the function settles the task, even if the worker that stored the answer is lost. Otherwise it
- * fails the task and releases the hold. While a call of a present worker is under way, it changes nothing,
+ * fails the task and releases the hold. While a call is under way, it changes nothing,
  * and the caller must ask again later. Returns `over` when the task had already ended. Throws
  * `AnswerUnknownError` when the blob store cannot be read.
  */
-export function createSettleOrFail(deps: SettleDeps<'answerIdsOf' | 'settleTask' | 'failTask'>) {
-  const settleStored = createSettleStored(deps)
+export function createSettleOrFail(deps: SettleDeps<'readTaskFacts' | 'settleTask' | 'failTask'>) {
   return async (taskId: string, failure: TaskFailure): Promise<FailResult> => {
-    if (await settleStored(taskId)) return 'succeeded'
-    return deps.attempts.failTask(taskId, failure)
-  }
-}
-
-/**
- * Creates the function that settles the newest stored answer of a task. The function returns false when no
- * answer is stored or the task has ended.
- */
-export function createSettleStored(deps: SettleDeps<'answerIdsOf' | 'settleTask'>) {
-  return async (taskId: string): Promise<boolean> => {
-    for (const answerId of await deps.attempts.answerIdsOf(taskId)) {
-      if (await settleAnswer(deps, answerId)) return true
+    const found = await deps.attempts.readTaskFacts(taskId)
+    if (found.kind === 'over') return 'over'
+    const { past, open, attempts } = found.facts
+    const lost = past.filter(({ reason }) => reason === 'worker_lost')
+    for (const { answerId } of [...lost, ...(open === undefined ? [] : [open])].toReversed()) {
+      if (await settleAnswer(deps, answerId)) return 'succeeded'
     }
-    return false
+    return deps.attempts.failTask(taskId, failure, attempts)
   }
 }
 
-/** Settles the task of an answer. Returns false when the answer is not stored or its task has ended already. */
+/** Settles the task of an answer. Returns false when the answer is not stored or its task has ended otherwise. */
 export async function settleAnswer(
   deps: SettleDeps<'settleTask'>,
   answerId: string,

@@ -86,7 +86,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
   )
   const offers = counter(
     'darkroom_offers_total',
-    'Synchronous tasks offered to workers, by what became of the offer.',
+    'Tasks that workers carried out without Temporal, by what came of it.',
     ['result'],
   )
   const tries = counter(

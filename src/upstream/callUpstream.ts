@@ -87,7 +87,7 @@ function preparedCall(
   readonly family: Pick<FamilyCall, 'isImage' | 'judge'>
 } {
   const { channel, model, upstreamKey, timeoutMs, onSent } = call
-  const asked = call.takeRequest()
+  const asked = call.request
   const { contentType, pieces, isImage, judge } = familyCallOf(
     call,
     asked,

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { waitersMaxDefault } from '../http/answers/waitPlaces.ts'
@@ -18,7 +18,7 @@ import { openInstallation } from './installation.ts'
 import { createProcessMetrics } from './processTelemetry.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { cancelTask } from '../store/tasks/cancelTask.ts'
+import { cancelTask } from '../store/tasks/ends.ts'
 import { markStarted } from '../store/reconcile/claims.ts'
 import { announceSyncTask } from '../store/tasks/syncTasks.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
@@ -192,17 +192,14 @@ const startTimeoutMs = 3_000
 
 function startRunsOf(config: Config, parts: Shared & { readonly metrics: Metrics }): StartRuns {
   const { installation, temporal, log, metrics } = parts
-  const { pool, operatorSettings } = installation
+  const { channels } = installation.operatorSettings
   return createStartRuns({
     startTask: createStartTask({
       temporal,
       startTimeoutMs,
-      produceTimeoutMs: produceTimeoutMs(
-        config.taskDeadlineSeconds * 1000,
-        operatorSettings.channels,
-      ),
+      produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     }),
-    markStarted: (taskId) => markStarted(pool, taskId),
+    markStarted: (taskId) => markStarted(installation.pool, taskId),
     onLeft: (taskId, reason) => {
       metrics.startLeft(reason)
       log.info('start left to the reconciler', { taskId, reason })

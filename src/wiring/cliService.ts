@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { CommandError } from '../cli/answer.ts'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, readConfig, required } from '../config.ts'
-import { readOperatorSettings } from '../config/operatorSettings.ts'
+import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { withRuntimeFile } from '../config/runtimeFile.ts'
 import { databasesOf, reached } from './databases.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
@@ -25,7 +25,7 @@ import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool } from '../store/connection/pool.ts'
 import { migrate, requireSchema } from '../store/schema/migrate.ts'
 import { createAnnounceEnd } from '../store/tasks/announceEnd.ts'
-import { cancelTask } from '../store/tasks/cancelTask.ts'
+import { cancelTask } from '../store/tasks/ends.ts'
 import { createIssueKey } from '../tasks/apiKeys.ts'
 import { createRetryTask } from '../tasks/retryTask.ts'
 
@@ -40,20 +40,20 @@ export type CliDatabase = Awaited<ReturnType<CliService['database']>>
 
 /**
  * Creates what the operator's commands work with. It connects when a command asks for something, and the error of a
- * part that cannot be reached names the variable with its address. The libraries of Temporal and of calls upstream are
- * imported only by the commands that use them, because loading them takes as long as a usual command.
+ * part that cannot be reached names the variable with its address. Temporal, calls upstream and the operator's file
+ * are loaded only by the commands that use them, because that takes time.
  */
 export function createCliService() {
   const environment = withRuntimeFile(inheritedEnvironment())
   const config = readConfig(environment)
-  const operatorFile = (path: string) =>
-    readOperatorSettings(path, { withKeys: false }, environment)
-  let connected: ReturnType<typeof connect> | undefined
+  const operatorFile = async (path: string) => {
+    const { readOperatorSettings } = await import('../config/operatorSettings.ts')
+    return readOperatorSettings(path, { withKeys: false }, environment)
+  }
+  let connected: Promise<Pool> | undefined
   return {
-    database: async () => {
-      const { pool, announceEnd } = await (connected ??= connect(config))
-      return createCliDatabase(config, pool, announceEnd, operatorFile)
-    },
+    database: async () =>
+      createCliDatabase(config, await (connected ??= connect(config)), operatorFile),
     /** Updates the schema, and Temporal unless TEMPORAL_ADDRESS is not set. */
     migrate: async () => {
       const session = sessionOf(config)
@@ -64,15 +64,13 @@ export function createCliService() {
       const { migrateTemporal } = await import('./cliTemporal.ts')
       return { applied, temporal: await migrateTemporal(config) }
     },
-    capabilities: () => {
-      const { operatorFilePath } = config
-      return operatorFilePath === undefined
-        ? builtInCapabilities
-        : operatorFile(operatorFilePath).capabilities
+    capabilities: async () => {
+      const path = config.operatorFilePath
+      return path === undefined ? builtInCapabilities : (await operatorFile(path)).capabilities
     },
     /** Makes a free call on a channel of the operator's file. Returns `undefined` for a name not in the file. */
     checkChannel: async (name: string) => {
-      const { channels } = operatorFile(required(config.operatorFilePath, 'DARKROOM_CONFIG'))
+      const { channels } = await operatorFile(required(config.operatorFilePath, 'DARKROOM_CONFIG'))
       const channel = channels.find((each) => each.name === name)
       if (channel === undefined) return undefined
       return (await import('../upstream/checkChannel.ts')).checkChannel(channel)
@@ -97,41 +95,34 @@ export function createCliService() {
     /** Returns how this checkout's workflow code differs from a history, or `undefined` when it does not. */
     replayTask: async (events: HistoryEvents) =>
       (await import('../temporal/worker/replay.ts')).replayTask(events),
-    close: async () => (await connected)?.close(),
+    close: async () => (await connected)?.end(),
   }
 }
 
 /** Connects to PostgreSQL. Throws what to do when it cannot be reached or has the schema of another version. */
-async function connect(config: Config) {
+async function connect(config: Config): Promise<Pool> {
   const session = sessionOf(config)
-  const databaseUrl = session.url
-  const notifier = createNotifier({ databaseUrl, onError: () => {} })
   const pool = createPool({
-    databaseUrl,
+    databaseUrl: session.url,
     applicationName: 'darkroom-cli',
     connectionsMax,
     connectTimeoutMs,
     statementTimeoutMs,
     onConnectionError: () => {},
   })
-  const close = async () => {
-    await notifier.close()
-    await pool.end()
-  }
   try {
     await reached(session, () => requireSchema(pool))
   } catch (error) {
-    await close()
+    await pool.end()
     throw error
   }
-  return { pool, announceEnd: createAnnounceEnd(notifier), close }
+  return pool
 }
 
 function createCliDatabase(
   config: Config,
   pool: Pool,
-  announceEnd: ReturnType<typeof createAnnounceEnd>,
-  operatorFile: (path: string) => ReturnType<typeof readOperatorSettings>,
+  operatorFile: (path: string) => Promise<OperatorSettings>,
 ) {
   const accounts = createAccountStore(pool)
   const tasks = createTaskAdmin(pool)
@@ -147,9 +138,9 @@ function createCliDatabase(
     setBudget: (keyId: string, budget: Budget | undefined) => setBudget(pool, keyId, budget),
     verifyLedger: () => verifyLedger(pool),
     /** Reads prices and timeouts from the operator's file, as the API process does. */
-    createRetryTask: () => {
+    createRetryTask: async () => {
       const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
-      const { channels, prices } = operatorFile(path)
+      const { channels, prices } = await operatorFile(path)
       return createRetryTask({
         admin: tasks,
         randomBytes,
@@ -160,11 +151,18 @@ function createCliDatabase(
     },
     /** Cancels the task in PostgreSQL, and then asks its run to end, which it would do later by itself. */
     cancelTask: async (taskId: string) => {
-      const result = await cancelTask({ ...config, pool, announceEnd }, taskId, 'asked')
-      if (result === 'cancelled' && config.temporalAddress !== undefined) {
-        await (await import('./cliTemporal.ts')).cancelRun(config, taskId)
+      // It tells the processes that wait for the end of the task.
+      const notifier = createNotifier({ databaseUrl: sessionOf(config).url, onError: () => {} })
+      try {
+        const announceEnd = createAnnounceEnd(notifier)
+        const result = await cancelTask({ ...config, pool, announceEnd }, taskId, 'asked')
+        if (result === 'cancelled' && config.temporalAddress !== undefined) {
+          await (await import('./cliTemporal.ts')).cancelRun(config, taskId)
+        }
+        return result
+      } finally {
+        await notifier.close()
       }
-      return result
     },
   }
 }

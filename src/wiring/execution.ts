@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import { newProcessId } from '../domain/ids.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
-import { channelsOf, slotsOf } from '../domain/upstream/channel.ts'
+import { createPlaces } from '../domain/gate/places.ts'
+import { slotsOf } from '../domain/upstream/channel.ts'
 import type { Installation } from './installation.ts'
-import { createAttemptStore } from './stores.ts'
+import type { AttemptStore } from '../store/attempts/attemptStore.ts'
+import { createAttemptStore } from '../store/attempts/attemptStore.ts'
 import type { BeatStore } from '../store/attempts/beats.ts'
 import { createBeatStore } from '../store/attempts/beats.ts'
 import type { Listener } from '../store/connection/listener.ts'
@@ -18,7 +19,8 @@ import type { Beats } from '../tasks/beats.ts'
 import { createBeats } from '../tasks/beats.ts'
 import type { DirectRuns } from '../tasks/directRuns.ts'
 import { createDirectRuns } from '../tasks/directRuns.ts'
-import type { SeenOutcome } from '../tasks/produceImage.ts'
+import { createLargeRequests } from '../tasks/largeRequests.ts'
+import type { SeenOutcome } from '../tasks/takeStep.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -29,6 +31,7 @@ import { createUpstreamConnections } from '../upstream/upstreamConnections.ts'
 export type Execution = {
   readonly attempts: AttemptStore
   readonly produceImage: ReturnType<typeof createProduceImage>
+  readonly processId: string
   readonly beatStore: BeatStore
   readonly beats: Beats
   readonly reconcileStore: ReconcileStore
@@ -53,12 +56,9 @@ export function createExecution(
   const agent = createUpstreamConnections()
   const attempts = createAttemptStore({
     pool,
-    processId,
     announceEnd,
-    randomBytes,
     random: Math.random,
-    channelsOf: (family) => channelsOf(operatorSettings.channels, family),
-    callsMax: config.upstreamCallsMax,
+    channels: operatorSettings.channels,
     retentionSeconds: config.retentionSeconds,
     tombstoneSeconds: config.tombstoneSeconds,
     inputRetentionSeconds: config.inputRetentionSeconds,
@@ -75,11 +75,21 @@ export function createExecution(
     onError: (error) => parts.log.warn('beat not recorded', { error }),
   })
   const onOutcome = (seen: SeenOutcome) => reportOutcome(seen, parts.log, parts.metrics)
-  const produceImage = createProduceImage({ attempts, blobs, beats, callUpstream, onOutcome })
+  const produceImage = createProduceImage({
+    attempts,
+    blobs,
+    processId,
+    beats,
+    callUpstream,
+    onOutcome,
+    places: createPlaces(Math.random),
+    enterRequest: createLargeRequests(),
+    callsMax: config.upstreamCallsMax,
+    random: Math.random,
+  })
   const reconcileStore = createReconcileStore(pool)
   const direct = createDirectRuns({
     produceImage,
-    failTask: attempts.failTask,
     makeDue: reconcileStore.makeDue,
     slots: slotsOf(operatorSettings.channels),
     stopping: parts.stopping,
@@ -89,6 +99,7 @@ export function createExecution(
   return {
     attempts,
     produceImage,
+    processId,
     beatStore,
     beats,
     reconcileStore,

@@ -15,7 +15,7 @@ import {
   createSweepStep,
 } from '../tasks/reconcile/sweepStep.ts'
 import { createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
-import { createSettleStored } from '../tasks/settleOrFail.ts'
+import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { reportRun } from '../temporal/runs.ts'
@@ -31,16 +31,20 @@ export function createWorkerReconciler(deps: {
   readonly onFinding: (found: string, count: number) => void
 }): Reconciler {
   const { pool, blobs, startTask, temporal, log } = deps
-  const { attempts, produceImage, direct, beatStore, reconcileStore: store } = deps.execution
+  const { execution } = deps
+  const { attempts, produceImage, direct, processId, beatStore, reconcileStore: store } = execution
   return createReconciler({
     steps: [
-      createLoseStep(beatStore),
+      createLoseStep({
+        lostCalls: beatStore.lostCalls,
+        loseCall: (call) => attempts.loseAttempt({ ...call, judge: processId }),
+      }),
       createStartStep({ store, startTask, direct }),
       createCheckStep({
         store,
         startTask,
         reportRun: (taskId) => reportRun(temporal, taskId),
-        settleStored: createSettleStored({ attempts, blobs }),
+        settleOrFail: createSettleOrFail({ attempts, blobs }),
         produceImage,
         attempts,
         onError: (taskId, error) => log.error('task not checked', { taskId, error }),

@@ -16,7 +16,6 @@ import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
-import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
@@ -160,13 +159,11 @@ function createTemporalWorker(parts: {
 }): RunningWorker {
   const { settings, installation, execution, log, stopping, bundle } = parts
   const { attempts, produceImage } = execution
-  const { blobs, operatorSettings } = installation
-  const { channels } = operatorSettings
+  const { channels } = installation.operatorSettings
   const onUnexpected: ReportUnexpected = ({ activity, error, ...about }) =>
     log.error('activity failed unexpectedly', { step: activity, ...about, error })
   const activities = createActivities({
     produceImage,
-    settleOrFail: createSettleOrFail({ attempts, blobs }),
     cancelTask: attempts.cancelTask,
     onUnexpected,
     stopping,

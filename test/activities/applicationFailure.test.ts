@@ -19,7 +19,6 @@ describe('the message of a wait', () => {
     [{ reason: 'channel_full', channel: 'b-main' }, 'b-main is full'],
     [{ reason: 'call_under_way', channel: 'b-main' }, 'an earlier call on b-main is under way'],
     [{ reason: 'backoff', channel: 'b-main' }, 'pause after a failed call on b-main'],
-    [{ reason: 'worker_full' }, 'no memory for a large request on this worker'],
     [{ reason: 'stopping' }, 'this worker is stopping'],
     [{ reason: 'not_present' }, 'this worker does not reach PostgreSQL in time'],
   ] as const)('for %j says "%s" and the time at which it ends', (wait, cause) => {

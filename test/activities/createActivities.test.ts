@@ -1,8 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  createCancelTaskActivity,
-  createRecordFailureActivity,
-} from '../../activities/createActivities.ts'
+import { createCancelTaskActivity } from '../../activities/createActivities.ts'
 
 const taskId = 'task_1'
 const away = async () => {
@@ -38,36 +35,5 @@ describe('the activity cancelTask', () => {
     await expect(cancelTask({ taskId })).rejects.toMatchObject({
       message: 'unexpected failure: Error',
     })
-  })
-})
-
-describe('the activity recordFailure', () => {
-  it('waits while a call is under way, and reports no error', async () => {
-    const reported: string[] = []
-    const recordFailure = createRecordFailureActivity({
-      settleOrFail: async () => 'call_under_way',
-      onUnexpected: ({ activity }) => void reported.push(activity),
-    })
-    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    await expect(recordFailure({ taskId, failure })).rejects.toMatchObject({
-      type: 'Wait',
-      nonRetryable: false,
-      nextRetryDelay: 2_500,
-    })
-    expect(reported).toEqual([])
-  })
-
-  it('throws the kind of an outage and reports it', async () => {
-    const reported: string[] = []
-    const recordFailure = createRecordFailureActivity({
-      settleOrFail: away,
-      onUnexpected: ({ activity }) => void reported.push(activity),
-    })
-    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    await expect(recordFailure({ taskId, failure })).rejects.toMatchObject({
-      message: 'unexpected failure: Error',
-      nonRetryable: false,
-    })
-    expect(reported).toEqual(['recordFailure'])
   })
 })

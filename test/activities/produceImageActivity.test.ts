@@ -50,12 +50,12 @@ describe('the activity produceImage', () => {
     })
   })
 
-  it('throws an end as not retryable, with the channel of the last call', async () => {
+  it('throws a failure as not retryable, with the channel of the last call', async () => {
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
     const { run } = activityOver(async ({ onStage }) => {
       onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })
       onStage?.({ stage: 'calling', attempt: 2, channel: 'b-second' })
-      return { kind: 'end', failure }
+      return { kind: 'failed', failure }
     })
     const end = await run()
     expect(end).toMatchObject({
@@ -64,6 +64,15 @@ describe('the activity produceImage', () => {
       details: [{ ...failure, channel: 'b-second' }],
     })
     expect(end instanceof ApplicationFailure && end.stack).toBe('')
+  })
+
+  it.each([
+    ['upstream_error', { type: 'upstream_error', nonRetryable: true }],
+    ['cancelled', { outcome: 'over' }],
+  ] as const)('returns the recorded end again when it runs again: %s', async (code, expected) => {
+    const end = { code, cause: 'unknown', workPossible: true } as const
+    const { run } = activityOver(async () => ({ kind: 'over', end }))
+    expect(await run()).toMatchObject(expected)
   })
 
   it('reports an unexpected error and throws only its kind', async () => {

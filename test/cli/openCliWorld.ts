@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { defined } from '../../src/domain/defined.ts'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import type { InsertedTask } from '../support/database/insertTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
@@ -67,6 +67,6 @@ export async function insertFailedTask(
 ): Promise<InsertedTask> {
   const inserted = await insertTask(pool, defined({ accountId }))
   const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-  await attempts.failTask(inserted.taskId, failure)
+  await attempts.failTask(inserted.taskId, failure, 0)
   return inserted
 }

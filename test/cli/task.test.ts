@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { assetUrl } from '../../src/http/assetUrl.ts'
 import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
+import { openAttempt, createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import type { CliWorld } from './openCliWorld.ts'
@@ -96,9 +96,8 @@ describe('darkroom task list', () => {
 describe('darkroom task list, for a task with an image', () => {
   it('shows the URL that the API returns, but only with SIGNING_KEYS and PUBLIC_URL', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const begun = await attempts.beginAttempt({ taskId })
-    if (begun.kind !== 'opened') throw new Error(begun.kind)
-    await attempts.settleTask({ meta: testMeta(taskId), answerId: begun.attempt.answerId })
+    const { answerId } = await openAttempt(attempts, taskId)
+    await attempts.settleTask({ meta: testMeta(taskId), answerId })
     const task = await createTaskStore(world.pool).readTask(taskId)
     if (task === undefined) throw new Error('no task')
     const secret = 'sixteen characters'
@@ -128,8 +127,7 @@ describe('darkroom task list, for a task with an image', () => {
 describe('darkroom task show', () => {
   it('shows the attempts, ledger entries and end of a task, and its page in the Temporal UI', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const begun = await attempts.beginAttempt({ taskId })
-    if (begun.kind !== 'opened') throw new Error(begun.kind)
+    await openAttempt(attempts, taskId)
     const evidence = {
       reason: 'server_error',
       httpStatus: 502,
@@ -138,7 +136,7 @@ describe('darkroom task show', () => {
     } as const
     await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    await attempts.failTask(taskId, failure)
+    await attempts.failTask(taskId, failure, 1)
     await world.pool.query('update task set started_at = now() where task_id = $1', [taskId])
     const shown = await world.json<{ timeline: { event: string }[] }>('task', 'show', taskId)
     expect(shown).toMatchObject({
@@ -182,7 +180,7 @@ describe('darkroom task cancel', () => {
 
   it('does not cancel a task with a call under way, with exit code 1', async () => {
     const { taskId } = await insertTask(world.pool)
-    await attempts.beginAttempt({ taskId })
+    await openAttempt(attempts, taskId)
     const run = await world.run('task', 'cancel', taskId, '--json')
     expect(run.exitCode).toBe(1)
     expect(JSON.parse(run.stdout)).toEqual({ cancelled: false })

@@ -52,10 +52,16 @@ async function swappedCheckout(): Promise<string> {
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
   const path = join(copy, 'workflows/imageTask.ts')
   const source = await readFile(path, 'utf8')
-  const [one, other] = ['activities.produceImage({ taskId })', 'activities.cancelTask({ taskId })']
+  const [one, other] = ['activities.produceImage(argument)', 'activities.cancelTask({ taskId })']
   expect(source.split(one).length).toBe(2)
   expect(source.split(other).length).toBe(2)
-  await writeFile(path, source.replace(one, 'ONE').replace(other, one).replace('ONE', other))
+  await writeFile(
+    path,
+    source
+      .replace(one, 'ONE')
+      .replace(other, 'activities.produceImage({ taskId })')
+      .replace('ONE', 'activities.cancelTask(argument)'),
+  )
   return copy
 }
 
@@ -93,7 +99,7 @@ describe('darkroom task replay', () => {
     const [recorded, late] = [join(folder, 'recorded.json'), join(folder, 'late.json')]
     await here(['task', 'history', taskId, '--out', recorded])
     const text = await readFile(recorded, 'utf8')
-    await writeFile(late, text.replaceAll('"recordFailure"', '"recordSomethingElse"'))
+    await writeFile(late, text.replaceAll('"produceImage"', '"produceSomethingElse"'))
     const replay = ['task', 'replay', '--file', recorded]
     const [byId, byFile, swapped, differsLate] = await Promise.all([
       runDarkroom(['task', 'replay', taskId, '--json'], service.environment),
@@ -113,7 +119,7 @@ describe('darkroom task replay', () => {
     })
     expect(differsLate.code).toBe(1)
     expect(differsLate.stdout).toMatch(
-      /^Differs\.\nActivity type of scheduled event 'recordSomethingElse' .* command 'recordFailure'$/m,
+      /^Differs\.\nActivity type of scheduled event 'produceSomethingElse' .* command 'produceImage'$/m,
     )
   })
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { recordTry } from '../../src/store/webhooks/recordTry.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { claimOf, insertTestWebhook } from '../support/database/testWebhooks.ts'

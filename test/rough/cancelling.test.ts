@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
+import { cancelTask } from '../../src/store/tasks/ends.ts'
 import { runCancels } from '../support/chaos/runCancels.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'

@@ -1,18 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import type { LostCall } from '../../src/store/attempts/beats.ts'
 import { createBeatStore } from '../../src/store/attempts/beats.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { endLease, openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
-import { outcomesOf, testChannel, testProcessId } from '../support/database/testAttempts.ts'
+import { endLease, setTask, taskRow } from '../support/database/reconcileWorld.ts'
+import {
+  openAttempt,
+  outcomesOf,
+  testChannel,
+  testProcessId,
+} from '../support/database/testAttempts.ts'
 
-const world = useAttemptWorld([testChannel({ concurrencyMax: 200 })])
+const channel = testChannel({ concurrencyMax: 200 })
+const world = useAttemptWorld([channel])
 beforeEach(() => world.pool.query('delete from attempt; delete from worker_process'))
 
 function processOf(processId: string) {
   const store = createBeatStore({ processId, sessionUrl: world.databaseUrl, pool: world.pool })
   onTestFinished(store.close)
-  return store
+  const loseCall = (call: LostCall) => world.attempts.loseAttempt({ ...call, judge: processId })
+  return { ...store, loseCall }
 }
 
 /** Sets when the process has sent its last beat, and since when it is steady, in seconds before now. */
@@ -34,7 +42,8 @@ async function judge() {
 /** A task whose call is under way in the process of the test. */
 async function calledTask() {
   const { taskId } = await insertTask(world.pool)
-  return { taskId, ...(await openAttempt(world.attempts, taskId)) }
+  await setBeat(testProcessId, 0)
+  return { taskId, ...(await openAttempt(world.attempts, taskId, { channel })) }
 }
 
 describe('a call is lost', () => {
@@ -73,7 +82,7 @@ describe('a call is lost', () => {
     await setBeat(testProcessId, 0)
     await setTask(world.pool, taskId, { hard_end_at: 'now()' })
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    await world.attempts.failTask(taskId, failure)
+    await world.attempts.failTask(taskId, failure, 1)
     expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
     const { loseCall } = await judge()
     await setBeat(testProcessId, 16)
@@ -114,6 +123,7 @@ describe('nobody says that a call is lost', () => {
 it('100 calls are lost beside 100 settlements without a deadlock, and by one judge each', async () => {
   const calls: Awaited<ReturnType<typeof calledTask>>[] = []
   for (let count = 0; count < 100; count += 1) calls.push(await calledTask())
+  await setBeat(testProcessId, 60)
   const first = await judge()
   await setBeat('second', 0, 60)
   const second = processOf('second')
@@ -128,6 +138,9 @@ it('100 calls are lost beside 100 settlements without a deadlock, and by one jud
   )
   expect(lost.filter(Boolean).length).toBeLessThanOrEqual(100)
   await world.pool.query('update attempt set closed_at = null, class = null, reason = null')
+  await world.pool.query(
+    'update task set open_attempt = 1 where attempts = 1 and completed_at is null',
+  )
   const all = await Promise.all(
     calls.flatMap((call) => [
       first.loseCall(call),

@@ -92,7 +92,7 @@ describe('a budget', () => {
     const key = await openKey({ credits: 20, period: 'month' })
     const [first = '', second = ''] = [await key.submit(), await key.submit()]
     expect(await key.submit()).toBeUndefined()
-    await world.attempts.failTask(first, failure)
+    await world.attempts.failTask(first, failure, 0)
     expect(await key.used()).toBe(10)
     await world.attempts.settleTask({ meta: testMeta(second), answerId: 'an1' })
     expect(await key.used()).toBe(10)
@@ -115,7 +115,7 @@ describe('a budget', () => {
     }
     expect(await key.used()).toBe(0)
     await key.submit()
-    await world.attempts.failTask(first, failure)
+    await world.attempts.failTask(first, failure, 0)
     expect(await key.used()).toBe(10)
     const { rows } = await pool.query<{ used: number }>(
       'select used from budget_use where key_id = $1 order by starts_at',
@@ -128,14 +128,14 @@ describe('a budget', () => {
     const { pool } = world
     const key = await openKey({ credits: 10, period: 'month' })
     const failed = (await key.submit()) ?? ''
-    await world.attempts.failTask(failed, failure)
+    await world.attempts.failTask(failed, failure, 0)
     await key.submit()
     const retryId = newTaskId(randomBytes)
     const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
     const retried = await retryTask(pool, { taskId: failed, newTaskId: retryId, termsOf })
     expect(retried).toMatchObject({ kind: 'retried' })
     expect(await key.used()).toBe(10)
-    await world.attempts.failTask(retryId, failure)
+    await world.attempts.failTask(retryId, failure, 0)
     expect(await key.used()).toBe(10)
     await setBudget(pool, key.keyId, { credits: 10, period: 'month' })
     expect(await key.used()).toBe(10)
@@ -209,7 +209,7 @@ describe('a budget that is set later', () => {
       while (!set.signal.aborted) {
         live.push((await key.submit()) ?? '')
         const first = (submits += 1) % 3 === 0 ? live.shift() : undefined
-        if (first !== undefined) await world.attempts.failTask(first, failure)
+        if (first !== undefined) await world.attempts.failTask(first, failure, 0)
       }
     })
     await changes

@@ -3,7 +3,8 @@ import { createPool } from '../../src/store/connection/pool.ts'
 import { createReconcileStore } from '../../src/store/reconcile/reconcileStore.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
+import { setTask, taskRow } from '../support/database/reconcileWorld.ts'
+import { openAttempt } from '../support/database/testAttempts.ts'
 
 const world = useAttemptWorld()
 beforeEach(() => world.pool.query('delete from task; delete from upload'))
@@ -106,6 +107,7 @@ describe('the claim of tasks without a run', () => {
     for (const start of await store.claimUnstarted('B', 3))
       await openAttempt(world.attempts, start.taskId)
     await setTask(world.pool, single, { next_check_at: 'now()', status: `'queued'` })
+    await setTask(world.pool, single, { open_attempt: 'null' })
     await world.pool.query('delete from attempt where task_id = $1', [single])
     expect(await store.claimUnstarted('B', 1)).toMatchObject([{ taskId: single }])
   })

@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { readTaskDetail } from '../../src/store/tasks/readTaskDetail.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
+import { createTestAttempts, openAttempt, testMeta } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
-import { until } from '../support/timing.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -16,13 +15,10 @@ beforeAll(async () => {
 async function succeededTask(): Promise<string> {
   const attempts = await createTestAttempts(database.pool)
   const { taskId } = await insertTask(database.pool)
-  await attempts.beginAttempt({ taskId })
+  await openAttempt(attempts, taskId)
   const evidence = { reason: 'server_error', httpStatus: 502, latencyMs: 12 } as const
   await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
-  const answerId = await until('the second call, after a pause', async () => {
-    const second = await attempts.beginAttempt({ taskId, checked: 1 })
-    return second.kind === 'opened' ? second.attempt.answerId : undefined
-  })
+  const { answerId } = await openAttempt(attempts, taskId)
   const meta = { ...testMeta(taskId), attempt: 2 }
   await attempts.settleTask({ meta, answerId })
   return taskId
@@ -61,7 +57,7 @@ describe('the timeline of a task', () => {
   it('ends with the open call of a live task, and is unknown with a task that is due for the purge', async () => {
     const attempts = await createTestAttempts(database.pool)
     const { taskId } = await insertTask(database.pool)
-    await attempts.beginAttempt({ taskId })
+    await openAttempt(attempts, taskId)
     const live = await readTaskDetail(database.pool, taskId)
     expect(live?.timeline.map(({ event }) => event)).toEqual(['accepted', 'held', 'attempt_opened'])
     await database.pool.query('update task set purge_at = now() where task_id = $1', [taskId])

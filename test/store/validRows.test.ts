@@ -12,8 +12,8 @@ beforeAll(async () => {
   ;({ taskId, accountId } = await insertTask(database.pool))
   await database.pool.query(
     `insert into attempt
-       (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
-     values ($1, 1, 'b-main', 'familyb-image-2-vip', 'ans_x', 'key', now(), 'p', 'offer')`,
+       (task_id, n, channel, model, answer_id, lease_until, process_id, via)
+     values ($1, 1, 'b-main', 'familyb-image-2-vip', 'ans_x', now(), 'p', 'offer')`,
     [taskId],
   )
   return () => database.drop()
@@ -38,6 +38,11 @@ describe('a task that contradicts itself is refused', () => {
       `status = 'succeeded', completed_at = now(), answer_id = 'ans_x', failure_code = 'upstream_error'`,
     ],
     ['failed without a code', `status = 'failed', completed_at = now()`],
+    ['with an open attempt that is not its last', 'open_attempt = 1'],
+    [
+      'failed with an open attempt',
+      `status = 'failed', completed_at = now(), failure_code = 'x', attempts = 1, open_attempt = 1`,
+    ],
     ['failed without an end', `status = 'failed', failure_code = 'upstream_error'`],
   ])('%s', async (_title, change) => {
     const updated = database.pool.query(`update task set ${change} where task_id = $1`, [taskId])

@@ -34,7 +34,7 @@ async function bookedTask(end: End, credits = 10) {
   if (!answer.ok) throw new Error(answer.failure.tag)
   const { taskId } = answer.value
   const attempts = await createTestAttempts(pool)
-  if (end === 'failed') await attempts.failTask(taskId, failure)
+  if (end === 'failed') await attempts.failTask(taskId, failure, 0)
   if (end === 'succeeded') {
     await attempts.settleTask({ meta: testMeta(taskId), answerId: `an${taskId}` })
   }

@@ -54,10 +54,10 @@ describe('the end of a task', () => {
        create trigger break_end before insert on ledger for each row when (new.kind = 'release')
          execute function break_end()`,
     )
-    await expect(world.attempts.failTask(taskId, failure)).rejects.toThrow('broken')
+    await expect(world.attempts.failTask(taskId, failure, 0)).rejects.toThrow('broken')
     await world.pool.query('drop trigger break_end on ledger')
     expect(await all()).toEqual([])
-    await world.attempts.failTask(taskId, failure)
+    await world.attempts.failTask(taskId, failure, 0)
     expect(await all()).toHaveLength(1)
   })
 
@@ -77,7 +77,7 @@ describe('the end of a task', () => {
     for (let round = 0; round < 20; round += 1) {
       const { taskId } = await insertTask(world.pool, { accountId: webhook.accountId })
       await Promise.all([
-        world.attempts.failTask(taskId, failure),
+        world.attempts.failTask(taskId, failure, 0),
         endWebhook(world.pool, webhook.id, 'disabled'),
       ])
       expect(await claim()).toEqual([])
@@ -94,7 +94,7 @@ describe('the end of a task', () => {
     const blocker = await world.pool.connect()
     await blocker.query('begin')
     await blocker.query('select from balance where account_id = $1 for update', [webhook.accountId])
-    const ending = world.attempts.failTask(taskId, failure)
+    const ending = world.attempts.failTask(taskId, failure, 0)
     await untilLockAwaited(world.pool)
     await endWebhook(world.pool, webhook.id, 'deleted')
     expect(await forgetWebhooks(world.pool)).toBe(1)

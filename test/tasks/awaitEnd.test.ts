@@ -57,8 +57,8 @@ describe('awaitEnd', () => {
     const waiting = [1, 2, 3].map(() => awaitEnd(taskId, timeout))
     await expect.poll(listening).toBe(1)
     await database.pool.query(`select pg_notify('task_end', $1)`, [taskId])
-    await attempts.failTask(other.taskId, failure)
-    await attempts.failTask(taskId, failure)
+    await attempts.failTask(other.taskId, failure, 0)
+    await attempts.failTask(taskId, failure, 0)
     const views = await Promise.all(waiting)
     expect(views).toMatchObject(waiting.map(() => ({ status: 'failed' })))
     expect(timeout.aborted).toBe(false)
@@ -74,7 +74,7 @@ describe('awaitEnd', () => {
     await expect.poll(listening).toBe(1)
     await listenersGone()
     await expect.poll(listening).toBe(1)
-    await attempts.failTask(taskId, failure)
+    await attempts.failTask(taskId, failure, 0)
     expect(await waiting).toMatchObject({ status: 'failed' })
     expect(timeout.aborted).toBe(false)
     await ends.close()
@@ -93,7 +93,7 @@ describe('awaitEnd', () => {
     }
     const awaitEnd = createAwaitEnd({ store, ends })
     const { taskId } = await insertTask(database.pool)
-    await attempts.failTask(taskId, failure)
+    await attempts.failTask(taskId, failure, 0)
     expect(await awaitEnd(taskId, AbortSignal.timeout(20_000))).toMatchObject({ status: 'failed' })
     failures = 0
     await expect(awaitEnd(taskId, AbortSignal.abort())).rejects.toThrow('shutting down')

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { DirectResult } from '../../src/domain/tasks/directRun.ts'
@@ -6,14 +5,13 @@ import { createListener } from '../../src/store/connection/listener.ts'
 import { createNotifier } from '../../src/store/connection/notifier.ts'
 import { announceSyncTask, readSyncTask } from '../../src/store/tasks/syncTasks.ts'
 import { createDirectRuns } from '../../src/tasks/directRuns.ts'
-import type { ProduceResult, Stage } from '../../src/tasks/produceImage.ts'
-import { createAttemptStore } from '../../src/wiring/stores.ts'
+import type { Stage } from '../../src/tasks/takeStep.ts'
+import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { openAttempt } from '../support/database/reconcileWorld.ts'
-import { testChannel } from '../support/database/testAttempts.ts'
+import { openAttempt, testChannel } from '../support/database/testAttempts.ts'
 import { succeeded } from '../support/upstream/countedUpstream.ts'
 import { until } from '../support/timing.ts'
 
@@ -25,38 +23,32 @@ type Produce = (taskId: string, onCall: () => void) => Promise<ProduceResult>
 function running(produce: Produce) {
   const results: DirectResult[] = []
   const due: string[] = []
-  const failed: string[] = []
   const errors: string[] = []
   const stopping = new AbortController()
   const direct = createDirectRuns({
     produceImage: ({ taskId, onStage }) => produce(taskId, () => onStage?.(calling)),
-    failTask: async (taskId) => {
-      failed.push(taskId)
-      return 'failed'
-    },
     makeDue: async (taskId) => void due.push(taskId),
     slots: { A: 1, B: 2 },
     stopping: stopping.signal,
     onResult: (result) => void results.push(result),
     onUnexpected: (taskId) => void errors.push(taskId),
   })
-  return { direct, results, due, failed, errors, stopping }
+  return { direct, results, due, errors, stopping }
 }
 
 describe('a task that a worker carries out without Temporal', () => {
   it.each([
     [{ kind: 'succeeded' }, 'succeeded'],
     [{ kind: 'over' }, 'over'],
-    [{ kind: 'end', failure }, 'failed'],
+    [{ kind: 'failed', failure }, 'failed'],
   ] as const)('is done when it has ended: %j', async (result, expected) => {
-    const { direct, results, due, failed } = running(async (_taskId, onCall) => {
+    const { direct, results, due } = running(async (_taskId, onCall) => {
       onCall()
       return result
     })
     direct.take({ taskId: 'task', family: 'B' })
     await direct.idle()
     expect([results, due]).toEqual([[expected], []])
-    expect(failed).toEqual(result.kind === 'end' ? ['task'] : [])
   })
 
   it.each([
@@ -109,6 +101,17 @@ describe('a task that a worker carries out without Temporal', () => {
     expect([direct.free('B'), direct.free('A')]).toEqual([2, 1])
   })
 
+  it('is not carried out twice at once by one worker', async () => {
+    const done = Promise.withResolvers<ProduceResult>()
+    const { direct, results } = running(() => done.promise)
+    direct.take({ taskId: 'task', family: 'B' })
+    direct.run({ taskId: 'task', family: 'B' })
+    expect(direct.free('B')).toBe(2)
+    done.resolve({ kind: 'succeeded' })
+    await direct.idle()
+    expect(results).toEqual(['succeeded'])
+  })
+
   it('is not taken any more by a process that stops', async () => {
     const { direct, stopping, results } = running(async () => ({ kind: 'succeeded' }))
     stopping.abort()
@@ -130,21 +133,10 @@ describe('20 workers that hear of a synchronous task', () => {
     let connected = 0
     const workers = Array.from({ length: workersMax }, (_, at) => {
       const processId = `worker-${at}`
-      const attempts = createAttemptStore({
-        pool: world.pool,
-        processId,
-        announceEnd: () => {},
-        randomBytes,
-        random: () => 0,
-        channelsOf: () => [testChannel({ concurrencyMax: 1 })],
-        callsMax: 3,
-        retentionSeconds: 86_400,
-        tombstoneSeconds: 604_800,
-        inputRetentionSeconds: 86_400,
-      })
       const direct = createDirectRuns({
         produceImage: createTestProduceImage({
-          attempts,
+          attempts: world.attempts,
+          processId,
           blobs,
           callUpstream: async ({ origin }) => {
             calls.push(origin.taskId)
@@ -152,7 +144,6 @@ describe('20 workers that hear of a synchronous task', () => {
             return succeeded()
           },
         }),
-        failTask: attempts.failTask,
         makeDue: async () => {},
         slots: { A: 1, B: 1 },
         stopping: new AbortController().signal,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { createNotifier } from '../../src/store/connection/notifier.ts'
 import { taskEndChannel } from '../../src/store/tasks/announceEnd.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
@@ -8,8 +8,7 @@ import type { TaskEvent } from '../../src/tasks/followTask.ts'
 import { createFollowTask } from '../../src/tasks/followTask.ts'
 import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { openAttempt } from '../support/database/reconcileWorld.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
+import { openAttempt, createTestAttempts } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 const database = useTestDatabase()
@@ -46,7 +45,7 @@ async function createWorld(pollMs: number) {
 async function rejectCall(attempts: AttemptStore, taskId: string): Promise<void> {
   const evidence = { reason: 'content_policy' } as const
   await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence })
-  await attempts.failTask(taskId, failure)
+  await attempts.failTask(taskId, failure, 1)
 }
 
 const ids = (events: readonly TaskEvent[]) => events.map(({ id }) => id)

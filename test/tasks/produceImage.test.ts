@@ -1,30 +1,56 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { AttemptClose } from '../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
-import type { RequestRooms } from '../../src/tasks/requestRoom.ts'
+import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
+import type { AttemptClose } from '../../src/store/attempts/closeAttempt.ts'
+import type { OpenInput } from '../../src/store/attempts/openAttempt.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { balanceOf } from '../support/database/money.ts'
+import { balanceOf, endsOf } from '../support/database/money.ts'
 import { setTask } from '../support/database/reconcileWorld.ts'
-import { loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
+import {
+  countOpenAttempts,
+  createTestAttempts,
+  letBackoffPass,
+  loseWorker,
+  openAttempt,
+  outcomesOf,
+  testChannel,
+} from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
+import { until } from '../support/timing.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
 
 const world = useAttemptWorld()
+
+const rateLimited = { reason: 'rate_limited', httpStatus: 429 } as const
+const rejected = { class: 'rejected', evidence: { reason: 'content_policy' } } as const
 
 function failing(blobs: BlobStore, times: number): BlobStore {
   let left = times
   return {
     ...blobs,
-    put: async (...written) => {
+    put: async (...given) => {
       left -= 1
       if (left >= 0) throw new Error('the disk is full')
-      return blobs.put(...written)
+      return blobs.put(...given)
     },
   }
+}
+
+/** A channel that only one test uses, and `produceImage` on it. */
+async function ownWorld(name: string, callUpstream: UpstreamCaller, concurrencyMax = 50) {
+  const channel = testChannel({ name, concurrencyMax })
+  const attempts = await createTestAttempts(world.pool, [channel])
+  return { channel, attempts, produce: createTestProduceImage({ attempts, callUpstream }) }
+}
+
+/** An attempt store whose process dies right before it settles. */
+function killedBeforeSettling(attempts: AttemptStore): AttemptStore {
+  const killed = () => Promise.reject(new Error('killed'))
+  return { ...attempts, settleTask: killed, closeAttempt: async () => true }
 }
 
 describe('produceImage', () => {
@@ -33,100 +59,48 @@ describe('produceImage', () => {
     const { call, calls } = countedUpstream()
     const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(await produce({ taskId })).toEqual({ kind: 'over' })
+    expect(await produce({ taskId })).toEqual({ kind: 'over', end: 'succeeded' })
     expect(calls()).toBe(1)
     expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
   })
 
-  it('settles a stored answer after a crash instead of calling again', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const blobs = createMemoryBlobs()
-    const { call, calls } = countedUpstream()
-    const crashing = { ...world.attempts, settleTask: () => Promise.reject(new Error('killed')) }
-    const first = createTestProduceImage({ attempts: crashing, blobs, callUpstream: call })
-    await expect(first({ taskId })).rejects.toThrow('killed')
-    const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
-    expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
+  it('records a failure, and returns the same end when it runs again', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const { call, calls } = countedUpstream(rejected)
+    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
+    const failure = { code: 'content_policy_violation', cause: 'rejected', workPossible: false }
+    expect(await produce({ taskId })).toEqual({ kind: 'failed', failure })
+    expect(await produce({ taskId })).toEqual({ kind: 'over', end: failure })
     expect(calls()).toBe(1)
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, available: 1000 })
   })
 
-  it('settles an answer that nobody looked for when its worker was lost, although no call may follow', async () => {
+  it('goes on to the next channel after a refusal', async () => {
+    const channels = ['first', 'second'].map((name) => testChannel({ name }))
+    const attempts = await createTestAttempts(world.pool, channels)
     const { taskId } = await insertTask(world.pool)
-    const blobs = createMemoryBlobs()
-    const { call, calls } = countedUpstream()
-    const crashing = { ...world.attempts, settleTask: () => Promise.reject(new Error('killed')) }
-    const first = createTestProduceImage({ attempts: crashing, blobs, callUpstream: call })
-    await expect(first({ taskId })).rejects.toThrow('killed')
-    await loseWorker(world.pool, taskId)
-    await world.attempts.beginAttempt({ taskId, checked: 1 })
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
-    await setTask(world.pool, taskId, { deadline_at: 'now()' })
-    const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
-    expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(calls()).toBe(1)
-  })
-
-  it('repeats a failed store without calling again', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const { call, calls } = countedUpstream()
-    const blobs = failing(createMemoryBlobs(), 3)
-    const produce = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
+    const { call } = countedUpstream({ class: 'refused', evidence: rateLimited }, succeeded())
+    const produce = createTestProduceImage({ attempts, callUpstream: call })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(calls()).toBe(1)
+    expect(await outcomesOf(world.pool, taskId)).toEqual([
+      'refused rate_limited',
+      'succeeded image',
+    ])
   })
 
-  it('records a refusal as such, also after its worker counted as lost', async () => {
+  it('returns a long wait with who refused, and sleeps a short one', async () => {
+    const refused = { class: 'refused', evidence: rateLimited, retryAfterMs: 60_000 } as const
+    const { call } = countedUpstream({ ...refused, retryAfterMs: 600 }, refused)
+    const { produce } = await ownWorld('waits', call)
     const { taskId } = await insertTask(world.pool)
-    const evidence = { reason: 'rate_limited', httpStatus: 429 } as const
-    const { call } = countedUpstream({ class: 'refused', evidence, retryAfterMs: 60_000 })
-    let failuresLeft = 1
-    const away = {
-      ...world.attempts,
-      closeAttempt: async (close: AttemptClose) => {
-        failuresLeft -= 1
-        if (failuresLeft < 0) return world.attempts.closeAttempt(close)
-        await loseWorker(world.pool, taskId)
-        await world.attempts.beginAttempt({ taskId, checked: 1 })
-        expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
-        throw new Error('PostgreSQL restarts')
-      },
-    }
-    const produce = createTestProduceImage({ attempts: away, callUpstream: call })
-    expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'cooldown' })
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['refused rate_limited'])
-    await world.pool.query('delete from cooldown')
-  })
-
-  it('makes no call with a large request while the worker has no memory for it', async () => {
-    const { taskId } = await insertTask(world.pool, { prompt: 'p'.repeat(1024 * 1024) })
-    const { call, calls } = countedUpstream()
-    const rooms: RequestRooms = {
-      during: (work) =>
-        work({ bytesMax: () => 256 * 1024, cover: async () => false, end: () => {} }),
-      retryDelayMs: () => 2_000,
-    }
-    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call, rooms })
-    const full = { kind: 'wait', reason: 'worker_full', delayMs: 2_000 }
-    expect(await produce({ taskId })).toMatchObject(full)
-    expect(calls()).toBe(0)
-    const roomy = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
-    expect(await roomy({ taskId })).toEqual({ kind: 'succeeded' })
-  })
-
-  it('tries to store until the hard end, also after a long call', async () => {
-    const { taskId } = await insertTask(world.pool, { deadlineSeconds: 1, hardEndSeconds: 2 })
-    const startedAtMs = performance.now()
-    const callUpstream: UpstreamCaller = async () => {
-      await sleep(1_300)
-      return succeeded()
-    }
-    const produce = createTestProduceImage({
-      attempts: world.attempts,
-      blobs: failing(createMemoryBlobs(), 1_000),
-      callUpstream,
+    expect(await produce({ taskId })).toEqual({
+      kind: 'wait',
+      reason: 'cooldown',
+      channel: 'waits',
+      delayMs: expect.closeTo(60_000, -3),
+      refusedBy: { channel: 'waits', httpStatus: 429 },
     })
-    await expect(produce({ taskId })).rejects.toThrow('the disk is full')
-    expect(performance.now() - startedAtMs).toBeLessThan(2_800)
+    expect(await outcomesOf(world.pool, taskId)).toHaveLength(2)
   })
 
   it.each([
@@ -142,5 +116,295 @@ describe('produceImage', () => {
     })
     expect(await produce({ taskId, ...given })).toMatchObject({ kind: 'wait', reason })
     expect(calls()).toBe(0)
+  })
+
+  it('gives a task up only when its call has ended and no answer is stored', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await openAttempt(world.attempts, taskId)
+    const { call, calls } = countedUpstream()
+    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
+    const underWay = { kind: 'wait', reason: 'call_under_way' }
+    expect(await produce({ taskId, giveUp: true })).toMatchObject(underWay)
+    await loseWorker(world.pool, taskId)
+    expect(await produce({ taskId, giveUp: true })).toMatchObject({
+      kind: 'failed',
+      failure: { code: 'upstream_error', workPossible: true },
+    })
+    expect(calls()).toBe(0)
+  })
+})
+
+describe('after a crash', () => {
+  it('a stored answer is settled instead of a new call', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const blobs = createMemoryBlobs()
+    const { call, calls } = countedUpstream()
+    const attempts = killedBeforeSettling(world.attempts)
+    const first = createTestProduceImage({ attempts, blobs, callUpstream: call })
+    await expect(first({ taskId })).rejects.toThrow('killed')
+    const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
+    expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(calls()).toBe(1)
+  })
+
+  it('so is one that nobody looked for when its worker was lost, also past the deadline', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const blobs = createMemoryBlobs()
+    const { call, calls } = countedUpstream()
+    const attempts = killedBeforeSettling(world.attempts)
+    const first = createTestProduceImage({ attempts, blobs, callUpstream: call })
+    await expect(first({ taskId })).rejects.toThrow('killed')
+    await loseWorker(world.pool, taskId)
+    const evidence = { reason: 'worker_lost' } as const
+    await world.attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
+    await setTask(world.pool, taskId, { deadline_at: 'now()' })
+    const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
+    expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(calls()).toBe(1)
+  })
+
+  it('so is one whose settlement failed, at the next run', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const blobs = createMemoryBlobs()
+    const { call, calls } = countedUpstream()
+    const attempts = { ...world.attempts, settleTask: () => Promise.reject(new Error('away')) }
+    const first = createTestProduceImage({ attempts, blobs, callUpstream: call })
+    await expect(first({ taskId })).rejects.toThrow('away')
+    expect(await countOpenAttempts(world.pool, taskId)).toBe(0)
+    const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
+    expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(calls()).toBe(1)
+  })
+
+  it('a lost call is made again on its channel, with the same key', async () => {
+    const keys: string[] = []
+    const { produce, attempts, channel } = await ownWorld('resumed', async ({ upstreamKey }) => {
+      keys.push(upstreamKey)
+      return succeeded()
+    })
+    const { taskId } = await insertTask(world.pool)
+    const { upstreamKey } = await openAttempt(attempts, taskId, { channel })
+    await loseWorker(world.pool, taskId)
+    expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
+    await letBackoffPass(world.pool, taskId)
+    expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(keys).toEqual([upstreamKey])
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost', 'succeeded image'])
+  })
+
+  it('a failure that was decided before another worker stored an answer is refused, and the answer settled', async () => {
+    const blobs = createMemoryBlobs()
+    const { call } = countedUpstream()
+    const { taskId } = await insertTask(world.pool)
+    const other = createTestProduceImage({
+      attempts: killedBeforeSettling(world.attempts),
+      blobs,
+      callUpstream: call,
+    })
+    const late: AttemptStore = {
+      ...world.attempts,
+      failTask: async (...given) => {
+        if ((await outcomesOf(world.pool, taskId)).length === 0) {
+          await setTask(world.pool, taskId, { deadline_at: `now() + interval '1 minute'` })
+          await other({ taskId }).catch(() => {})
+          await loseWorker(world.pool, taskId)
+          await world.attempts.closeAttempt({ taskId, n: 1, ...lost })
+        }
+        return world.attempts.failTask(...given)
+      },
+    }
+    const lost = { class: 'unknown', evidence: { reason: 'worker_lost' } } as const
+    await setTask(world.pool, taskId, { deadline_at: 'now()' })
+    const produce = createTestProduceImage({ attempts: late, blobs, callUpstream: call })
+    expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(await endsOf(world.pool, taskId)).toEqual(['settle'])
+  })
+})
+
+describe('an answer that cannot be stored', () => {
+  it('is stored again and again, without another call', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const { call, calls } = countedUpstream()
+    const blobs = failing(createMemoryBlobs(), 3)
+    const produce = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
+    expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(calls()).toBe(1)
+  })
+
+  it('is tried until the hard end, also after a long call, and its lease lasts as long', async () => {
+    const { taskId } = await insertTask(world.pool, { deadlineSeconds: 1, hardEndSeconds: 2 })
+    const startedAtMs = performance.now()
+    const callUpstream: UpstreamCaller = async () => {
+      await sleep(1_300)
+      return succeeded()
+    }
+    const blobs = failing(createMemoryBlobs(), 1_000)
+    const extended: string[] = []
+    const attempts: AttemptStore = {
+      ...world.attempts,
+      extendLease: async (...given) => {
+        extended.push(given.join(' '))
+        return world.attempts.extendLease(...given)
+      },
+    }
+    const produce = createTestProduceImage({ attempts, blobs, callUpstream })
+    await expect(produce({ taskId })).rejects.toThrow('the disk is full')
+    expect(performance.now() - startedAtMs).toBeLessThan(2_800)
+    expect(extended).toEqual([`${taskId} 1`])
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
+  })
+})
+
+describe('every attempt is closed', () => {
+  it('when its answer comes after the end of the task', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+    const produce = createTestProduceImage({
+      attempts: world.attempts,
+      callUpstream: async () => {
+        await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+        await world.attempts.failTask(taskId, failure, 1)
+        return succeeded()
+      },
+    })
+    expect(await produce({ taskId })).toEqual({ kind: 'over' })
+    expect(await countOpenAttempts(world.pool, taskId)).toBe(0)
+    const { rows } = await world.pool.query(
+      'select sweep_after <= now() as due from upload where task_id = $1',
+      [taskId],
+    )
+    expect(rows).toEqual([{ due: true }])
+  })
+
+  it('when the call throws', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const produce = createTestProduceImage({
+      attempts: world.attempts,
+      callUpstream: () => Promise.reject(new Error('a bug')),
+    })
+    await expect(produce({ taskId })).rejects.toThrow('a bug')
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
+  })
+
+  it('with its outcome, while PostgreSQL is away for a moment', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const { call } = countedUpstream(rejected)
+    let failuresLeft = 2
+    const attempts = {
+      ...world.attempts,
+      closeAttempt: async (close: AttemptClose) => {
+        failuresLeft -= 1
+        if (failuresLeft >= 0) throw new Error('PostgreSQL restarts')
+        return world.attempts.closeAttempt(close)
+      },
+    }
+    const produce = createTestProduceImage({ attempts, callUpstream: call })
+    expect(await produce({ taskId })).toMatchObject({ kind: 'failed' })
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['rejected content_policy'])
+  })
+})
+
+describe('a call that is surely not made', () => {
+  it('is closed as not called when the process stood still after the attempt was opened', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const { call, calls } = countedUpstream()
+    let nowMs = 0
+    const slow = {
+      ...world.attempts,
+      openAttempt: async (input: OpenInput) => {
+        const opened = await world.attempts.openAttempt(input)
+        nowMs += 7_001
+        return opened
+      },
+    }
+    const produce = createTestProduceImage({
+      attempts: slow,
+      callUpstream: call,
+      clocks: () => ({ monotonicMs: nowMs, wallMs: 0 }),
+    })
+    expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['refused not_called'])
+    expect(calls()).toBe(0)
+    const { rowCount } = await world.pool.query(`select from cooldown where channel = 'b-main'`)
+    expect(rowCount).toBe(0)
+  })
+
+  it('is made after all when only the reply was lost, as one attempt', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const { call, calls } = countedUpstream()
+    let lost = 0
+    const losing = {
+      ...world.attempts,
+      openAttempt: async (input: OpenInput) => {
+        const opened = await world.attempts.openAttempt(input)
+        lost += 1
+        if (lost <= 2) throw new Error('the connection is lost')
+        return opened
+      },
+    }
+    const produce = createTestProduceImage({ attempts: losing, callUpstream: call })
+    expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['succeeded image'])
+    expect(calls()).toBe(1)
+  })
+
+  it('is closed as not called when PostgreSQL gives no reply', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const { call } = countedUpstream()
+    const losing = {
+      ...world.attempts,
+      openAttempt: async (input: OpenInput) => {
+        await world.attempts.openAttempt(input)
+        throw new Error('the connection is lost')
+      },
+    }
+    const produce = createTestProduceImage({ attempts: losing, callUpstream: call })
+    await expect(produce({ taskId })).rejects.toThrow('is lost')
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['refused not_called'])
+  })
+})
+
+describe('on a full channel', () => {
+  it('tasks get the places in the turns of their accounts, and none is called twice', async () => {
+    const order: string[] = []
+    const { produce } = await ownWorld(
+      'turns',
+      async ({ origin }) => {
+        order.push(origin.taskId)
+        await sleep(30)
+        return succeeded()
+      },
+      1,
+    )
+    const many = await Promise.all(
+      Array.from({ length: 8 }, () => insertTask(world.pool, { accountId: 'acct_many' })),
+    )
+    const single = await insertTask(world.pool)
+    const runs = many.map(({ taskId }) => produce({ taskId }))
+    await until('the first call', () => (order.length > 0 ? true : undefined))
+    runs.push(produce({ taskId: single.taskId }))
+    expect(new Set((await Promise.all(runs)).map(({ kind }) => kind))).toEqual(
+      new Set(['succeeded']),
+    )
+    expect(order.indexOf(single.taskId)).toBeLessThanOrEqual(3)
+    expect(new Set(order).size).toBe(9)
+  })
+
+  it('a synchronous task that several processes know gets one call', async () => {
+    const { call, calls } = countedUpstream()
+    const { attempts, channel } = await ownWorld('shared', call, 1)
+    const holder = await insertTask(world.pool)
+    await openAttempt(attempts, holder.taskId, { channel })
+    const { taskId } = await insertTask(world.pool, { route: 'images.generations' })
+    const runs = Array.from({ length: 20 }, () => {
+      const produce = createTestProduceImage({ attempts, callUpstream: call })
+      return produce({ taskId, via: 'offer' })
+    })
+    await sleep(300)
+    const evidence = { reason: 'no_image' } as const
+    await attempts.closeAttempt({ taskId: holder.taskId, n: 1, class: 'rejected', evidence })
+    const results = (await Promise.all(runs)).map(({ kind }) => kind)
+    expect(results.filter((kind) => kind === 'succeeded').length).toBeGreaterThanOrEqual(1)
+    expect(calls()).toBe(1)
   })
 })

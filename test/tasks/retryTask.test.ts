@@ -49,7 +49,7 @@ async function acceptedTask(given: {
   if (!answer.ok) throw new Error(answer.failure.tag)
   const { taskId } = answer.value
   if (given.live !== true) {
-    await (await createTestAttempts(pool)).failTask(taskId, failure)
+    await (await createTestAttempts(pool)).failTask(taskId, failure, 0)
   }
   return { taskId, uploadId, accountId: caller.accountId }
 }

@@ -8,7 +8,7 @@ import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
 import { createTaskService } from '../../src/tasks/taskService.ts'
 import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
+import { openAttempt, createTestAttempts } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 const database = useTestDatabase()
@@ -44,11 +44,10 @@ async function createService() {
 async function succeededTask() {
   const task = await insertTask(database.pool)
   const attempts = await createTestAttempts(database.pool)
-  const begun = await attempts.beginAttempt({ taskId: task.taskId })
-  if (begun.kind !== 'opened') throw new Error(begun.kind)
+  const { answerId } = await openAttempt(attempts, task.taskId)
   const meta = metaOf(task.taskId)
-  await attempts.settleTask({ meta, answerId: begun.attempt.answerId })
-  return { ...task, meta, answerId: begun.attempt.answerId }
+  await attempts.settleTask({ meta, answerId })
+  return { ...task, meta, answerId }
 }
 
 const callerOf = (accountId: string): Caller => ({ accountId, keyId: 'key_test' })

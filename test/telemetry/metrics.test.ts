@@ -45,7 +45,7 @@ describe('a try of a webhook delivery', () => {
 
 describe('the state of the installation', () => {
   const webhooks = { failing: 0, pending: 2, firstLateSeconds: 0, oldestSeconds: 9 }
-  const sample = { tasks: [], creditsHeld: 30, holdsOpen: 3, blobBytes: 0, webhooks }
+  const sample = { tasks: [], creditsHeld: 30, holdsOpen: 3, webhooks }
   const linesOf = async (state: () => Promise<StateSample>) => {
     const pool = () => ({ total: 1, idle: 1, waiting: 0 })
     const text = await createMetrics({ pool, startQueueDepth: () => 0, state }).expose()

@@ -23,14 +23,14 @@ async function callAndStore(order: number): Promise<number> {
       concurrencyMax: Number(count),
     },
     model,
-    takeRequest: () => ({
+    request: {
       route: 'images.tasks',
       family: 'B',
       model,
       action: 'generate',
       body: { kind: 'prompt', prompt: 'A fox' },
       inputs: [],
-    }),
+    },
     origin: { taskId: 'task_test', attempt: 1 },
     upstreamKey: `attempt-${order}`,
     timeoutMs,

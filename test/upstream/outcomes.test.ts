@@ -19,7 +19,6 @@ const bothFamilies: readonly Row[] = [
   ['moderation', 'rejected', 'content_policy'],
   ['401', 'operator_fault', 'credential'],
   ['bad-key', 'operator_fault', 'credential'],
-  ['403 about=project', 'operator_fault', 'forbidden'],
   ['403 about=country', 'operator_fault', 'forbidden'],
   ['404', 'operator_fault', 'model_not_found'],
   ['403 about=html', 'unknown', 'forbidden'],
@@ -55,6 +54,7 @@ const familyA: readonly Row[] = [
     'rate_limited',
     { retryAfterMs: 2500 },
   ],
+  ['403 about=project', 'operator_fault', 'forbidden'],
   ['billing status=403', 'operator_fault', 'forbidden'],
   ['billing status=400', 'operator_fault', 'forbidden'],
   ['403', 'operator_fault', 'forbidden'],
@@ -81,6 +81,7 @@ const familyA: readonly Row[] = [
 ]
 
 const familyB: readonly Row[] = [
+  ['403 about=project', 'operator_fault', 'model_not_found'],
   ['429 code=slow_down', 'refused', 'rate_limited'],
   ['quota code=credit_balance_exhausted', 'exhausted', 'quota_exhausted'],
   ['billing', 'exhausted', 'quota_exhausted'],

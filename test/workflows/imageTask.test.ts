@@ -11,7 +11,7 @@ const world = useScriptedWorld(scripts)
 
 const wait = (delayMs: number) => ({ kind: 'wait', delayMs, reason: 'cooldown' }) as const
 const refused = {
-  kind: 'end',
+  kind: 'failed',
   failure: {
     code: 'rate_limit_exceeded',
     cause: 'refused',
@@ -78,19 +78,20 @@ describe('imageTask', () => {
     expect(scripts.seenOf(workflowId.slice('image/'.length)).runsAtMs).toHaveLength(2)
   })
 
-  it('records a failure and fails with its code as type', async () => {
+  it('fails with the recorded code as type', async () => {
     const { end, seen } = await outcome({ produce: [refused] })
     expect(end).toBeInstanceOf(WorkflowFailedError)
     const cause = end instanceof WorkflowFailedError ? end.cause : undefined
     expect(cause).toBeInstanceOf(ApplicationFailure)
     expect(cause).toMatchObject({ type: 'rate_limit_exceeded', details: [refused.failure] })
-    expect(seen.failures).toEqual([refused.failure])
-    expect(seen.runsAtMs).toHaveLength(1)
+    expect(seen.givenUp).toEqual([false])
   })
 
-  it('completes when recording its failure finds a stored answer', async () => {
-    const { end } = await outcome({ produce: [refused], recorded: 'succeeded' })
-    expect(end).toEqual({ outcome: 'succeeded' })
+  it('fails with the recorded code when its activity is run again after the end', async () => {
+    const { end } = await outcome({ produce: [{ kind: 'over', end: refused.failure }] })
+    expect(end instanceof WorkflowFailedError ? end.cause : end).toMatchObject({
+      type: 'rate_limit_exceeded',
+    })
   })
 
   it('runs again after an unexpected error, whose text stays out of the history', async () => {

@@ -1,14 +1,12 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { createActivities } from '../../activities/createActivities.ts'
-import { workflowIdOf } from '../../src/domain/ids.ts'
 import type { UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
-import { createProduceImage } from '../../src/tasks/produceImage.ts'
-import { createSettleOrFail } from '../../src/tasks/settleOrFail.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { openReconcileWorld, taskRow } from '../support/database/reconcileWorld.ts'
-import { alwaysBeating } from '../support/database/testAttempts.ts'
+import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import {
+  failActivity,
   handleOf,
   openTestWorld,
   startTestWorker,
@@ -32,8 +30,7 @@ it('waits for the call of an activity that an operator fails, and its image is c
   const worker = await startTestWorker(
     temporal.settings,
     createActivities({
-      produceImage: createProduceImage({ beats: alwaysBeating, attempts, blobs, callUpstream }),
-      settleOrFail: createSettleOrFail({ attempts, blobs }),
+      produceImage: createTestProduceImage({ attempts, blobs, callUpstream }),
       cancelTask: attempts.cancelTask,
       onUnexpected: () => {},
     }),
@@ -44,19 +41,12 @@ it('waits for the call of an activity that an operator fails, and its image is c
   const handle = handleOf(temporal, task.taskId)
   await until('the call', () => (calls > 0 ? true : undefined))
 
-  const { raw } = await handle.describe()
-  await temporal.temporal.client.workflowService.respondActivityTaskFailedById({
-    namespace: temporal.settings.namespace,
-    workflowId: workflowIdOf(task.taskId),
-    activityId: raw.pendingActivities?.[0]?.activityId ?? '',
-    failure: { message: 'an operator', applicationFailureInfo: { nonRetryable: true } },
-    identity: 'an operator',
-  })
+  await failActivity(temporal, task.taskId)
   await until('the wait for the call', async () => {
     const { raw: run } = await handle.describe()
     const [activity] = run.pendingActivities ?? []
-    const waits = activity?.activityType?.name === 'recordFailure' && activity.attempt === 2
-    return waits ? true : undefined
+    const isWaiting = activity?.lastFailure?.message?.startsWith('an earlier call')
+    return isWaiting === true ? true : undefined
   })
   expect(await taskRow(world.pool, task.taskId)).toMatchObject({ status: 'processing' })
   answer.resolve(succeeded())

@@ -18,7 +18,7 @@ const paths = [
   'over',
   'succeeded',
   'succeededAfterWaits',
-  'succeededWhileFailing',
+  'givenUp',
 ]
 
 let recorded: readonly (ReplayHistory & { readonly text: string })[]
@@ -47,9 +47,9 @@ describe('runs that older code started', () => {
   it('fail to replay when the code takes another path', async () => {
     const failed = recorded.find(({ workflowId }) => workflowId === 'failed')
     const history: unknown = JSON.parse(
-      (failed?.text ?? '').replaceAll('"recordFailure"', '"recordSomethingElse"'),
+      (failed?.text ?? '').replaceAll('"produceImage"', '"produceSomethingElse"'),
     )
     const [result] = await replayHistories(await testBundle(), [{ workflowId: 'other', history }])
-    expect(result?.error).toContain('recordSomethingElse')
+    expect(result?.error).toContain('produceSomethingElse')
   })
 })

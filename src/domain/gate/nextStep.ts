@@ -1,35 +1,74 @@
-import { chooseChannel } from './chooseChannel.ts'
-import { refusalsMax } from '../limits.ts'
-import type { ChannelState, NextStep, PastAttempt, TaskFacts } from './taskFacts.ts'
-import { countOf, isOwnFault, isUpstreamRefusal, lastUnknown } from './taskFacts.ts'
+import { callCheckMs, refusalsMax, syncCooldownWaitMsMax } from '../limits.ts'
+import type { TaskFailure } from '../failure.ts'
+import { assertNever } from '../assertNever.ts'
+import type { ChannelState, NextStep, PastAttempt, TaskFacts, Wait } from './taskFacts.ts'
+import { countOf, isOwnFault, isUpstreamRefusal } from './taskFacts.ts'
 import {
   deadlineFailure,
   noChannelFailure,
   refusedFailure,
   rejectedFailure,
   unknownFailure,
+  waitTooLongFailure,
 } from './taskFailures.ts'
 
+type Terms = {
+  /** The limit `UPSTREAM_CALLS_MAX`: the task ends after this many calls with an unknown outcome. */
+  readonly callsMax: number
+  /** A random number in [0, 1). */
+  readonly jitter: number
+  /** Answers that were looked for and not found. */
+  readonly looked: ReadonlySet<string>
+  /** No further call may be made: the task ends when no call is under way and no answer is stored. */
+  readonly givenUp: boolean
+}
+
 /**
- * Decides the next step of a live task that has no open attempt. The task calls a channel, waits, or ends.
- *
- * The SQL function `begin_first_calls` (`src/store/schema/migrations`) repeats the conditions for a first
- * call, because it opens the most frequent attempts in one statement. If you add a condition here, add it
- * there too. The property test `test/store/gateAgrees.test.ts` compares both.
+ * Decides the next step of a live task: call a channel, wait, end, look for a stored answer, or give up a lost call.
+ * No task ends and none calls again while one of its answers may be stored and was not looked for.
  */
-export function nextStep(facts: TaskFacts): NextStep {
-  const last = facts.past.at(-1)
-  if (last?.class === 'rejected') return { kind: 'end', failure: rejectedFailure(last, facts) }
-  if (facts.nowMs >= facts.deadlineAtMs) return { kind: 'end', failure: deadlineFailure(facts) }
-  if (countOf(facts.past, 'unknown') >= facts.callsMax) {
-    return { kind: 'end', failure: unknownFailure }
+export function nextStep(facts: TaskFacts, terms: Terms): NextStep {
+  const answerId = unseenAnswer(facts, terms.looked)
+  if (answerId !== undefined) return { kind: 'look', answerId }
+  const { open } = facts
+  if (open !== undefined) {
+    if (open.lost) return { kind: 'lose', n: open.n }
+    if (facts.nowMs >= facts.hardEndAtMs) return end(deadlineFailure(facts))
+    const { channel } = open
+    return { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way', channel }
   }
-  if (countOf(facts.past, 'refused') >= refusalsMax) {
-    return { kind: 'end', failure: refusedFailure(facts) }
-  }
+  const failure = endOf(facts, terms)
+  if (failure !== undefined) return end(failure)
   const channels = usableChannels(facts)
-  if (channels.length === 0) return { kind: 'end', failure: noChannelFailure(facts) }
-  return backoffAfter(facts, last) ?? chooseChannel(facts, channels)
+  if (channels.length === 0) return end(noChannelFailure(facts))
+  return backoff(facts, terms.jitter) ?? chooseChannel(facts, channels, terms.jitter)
+}
+
+function end(failure: TaskFailure): NextStep {
+  return { kind: 'end', failure }
+}
+
+/**
+ * Returns an answer that may be stored. The worker of an open attempt may have stored it and died, and so may the worker
+ * of an attempt that was closed because it counted as lost. Every other attempt was closed by a worker that had none.
+ */
+function unseenAnswer({ past, open }: TaskFacts, looked: ReadonlySet<string>): string | undefined {
+  const lost = past.filter(({ reason }) => reason === 'worker_lost')
+  return [...lost, ...(open === undefined ? [] : [open])]
+    .map(({ answerId }) => answerId)
+    .findLast((answerId) => !looked.has(answerId))
+}
+
+/** Returns the failure of a task that makes no further call, whatever its channels are. */
+function endOf(facts: TaskFacts, { callsMax, givenUp }: Terms): TaskFailure | undefined {
+  const { past } = facts
+  const last = past.at(-1)
+  if (last?.class === 'rejected') return rejectedFailure(last, facts)
+  if (givenUp) return unknownFailure
+  if (facts.nowMs >= facts.deadlineAtMs) return deadlineFailure(facts)
+  if (countOf(past, 'unknown') >= callsMax) return unknownFailure
+  if (countOf(past, 'refused') >= refusalsMax) return refusedFailure(facts)
+  return undefined
 }
 
 /**
@@ -38,19 +77,14 @@ export function nextStep(facts: TaskFacts): NextStep {
  * quota or an operator's fault are skipped. A synchronous task does not return to a channel that
  * has refused it.
  */
-function usableChannels(facts: TaskFacts): readonly ChannelState[] {
-  const tied = lastUnknown(facts.past)?.channel
-  const skipped = new Set(
-    facts.past
-      .filter(
-        (attempt) =>
-          attempt.class === 'exhausted' ||
-          attempt.class === 'operator_fault' ||
-          (facts.sync && isUpstreamRefusal(attempt)),
-      )
-      .map((attempt) => attempt.channel),
-  )
-  return facts.channels.filter(
+function usableChannels({ past, sync, channels }: TaskFacts): readonly ChannelState[] {
+  const tied = past.findLast((attempt) => attempt.class === 'unknown')?.channel
+  const skips = (attempt: PastAttempt) =>
+    attempt.class === 'exhausted' ||
+    attempt.class === 'operator_fault' ||
+    (sync && isUpstreamRefusal(attempt))
+  const skipped = new Set(past.filter(skips).map(({ channel }) => channel))
+  return channels.filter(
     ({ channel: { name } }) => !skipped.has(name) && (tied === undefined || name === tied),
   )
 }
@@ -63,24 +97,96 @@ const backoffMsMax = 30_000
  * unknown outcome lasts at least as long as the upstream asked for. If that is beyond the task's deadline, returns
  * the end of the task. Returns `undefined` when no pause is needed or the pause is over.
  */
-function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep | undefined {
+function backoff(facts: TaskFacts, jitter: number): NextStep | undefined {
+  const last = facts.past.at(-1)
   if (last === undefined) return undefined
   const ownFault = isOwnFault(last)
   if (last.class !== 'unknown' && !ownFault) return undefined
   const tries = ownFault ? facts.past.filter(isOwnFault).length : countOf(facts.past, 'unknown')
-  const backoffMs =
-    Math.min(backoffMsFirst * 4 ** (tries - 1), backoffMsMax) * (1 + facts.jitter / 4)
-  const pauseMs = Math.max(backoffMs, last.retryAfterMs ?? 0)
+  const leastMs = Math.min(backoffMsFirst * 4 ** (tries - 1), backoffMsMax) * (1 + jitter / 4)
+  const pauseMs = Math.max(leastMs, last.retryAfterMs ?? 0)
   const delayMs = Math.ceil(last.closedAtMs + pauseMs - facts.nowMs)
   if (delayMs <= 0) return undefined
   const leftMs = facts.deadlineAtMs - facts.nowMs
-  if (delayMs >= leftMs && pauseMs > backoffMs) {
-    return { kind: 'end', failure: unknownFailure }
-  }
-  return {
+  if (delayMs >= leftMs && pauseMs > leastMs) return end(unknownFailure)
+  const { channel } = last
+  return { kind: 'wait', delayMs: Math.min(delayMs, leftMs), reason: 'backoff', channel }
+}
+
+/**
+ * Returns a call on the first channel, in the task's order, that nothing keeps it from. If there is none, returns the
+ * shortest wait, and the channels on which the task can stand in line meanwhile. If even this wait is too long for the
+ * task, returns its end. A synchronous task does not wait for a paused channel if another one will be free.
+ */
+function chooseChannel(
+  facts: TaskFacts,
+  channels: readonly ChannelState[],
+  jitter: number,
+): NextStep {
+  const free = channels.find(({ bar }) => bar === undefined)
+  if (free !== undefined) return { kind: 'call', n: facts.attempts + 1, channel: free.channel }
+  const timed = channels.filter(({ bar }) => bar !== 'paused')
+  const [state, wait] = (facts.sync && timed.length > 0 ? timed : channels)
+    .map((each) => [each, waitFor(facts, each, jitter)] as const)
+    .reduce((least, other) => (other[1].delayMs < least[1].delayMs ? other : least))
+  const inLine = timed
+    .filter(({ bar }) => bar === 'full' || bar === 'slow_start')
+    .map(({ channel }) => channel.name)
+  return inLine.length > 0 ? { ...wait, inLine } : waitOrEnd(facts, state, wait)
+}
+
+/** After this time in Temporal, a task that has left the line stands in line again. */
+export const lineAgainMs = 4_000
+/**
+ * How often a task asks again for a channel that is paused or has a fault. An operator may end that at any time. Old tasks
+ * ask less often: each question costs an activity, and thousands of tasks may be waiting.
+ */
+const pausedCheckMsMin = 15_000
+const pausedCheckMsMax = 60_000
+/** Limit for the random time after a cooldown, so that the tasks that waited for it do not come all at once. */
+const spreadMsMax = 1_000
+
+function waitFor({ nowMs, createdAtMs }: TaskFacts, state: ChannelState, jitter: number): Wait {
+  const { bar, untilAtMs = nowMs } = state
+  const ageMs = nowMs - createdAtMs
+  const checkMs = Math.min(Math.max(ageMs / 2, pausedCheckMsMin), pausedCheckMsMax)
+  const wait = (reason: Wait['reason'], delayMs: number): Wait => ({
     kind: 'wait',
-    delayMs: Math.min(delayMs, leftMs),
-    reason: 'backoff',
-    channel: last.channel,
+    delayMs: Math.ceil(delayMs),
+    reason,
+    channel: state.channel.name,
+  })
+  switch (bar) {
+    case 'paused':
+      return wait('channel_paused', checkMs + jitter * 1_000)
+    case 'cooldown': {
+      const untilMs = Math.max(untilAtMs - nowMs, 1)
+      const leftMs = state.fault === true ? Math.min(untilMs, checkMs) : untilMs
+      return wait('cooldown', leftMs + jitter * Math.min(leftMs / 4, spreadMsMax))
+    }
+    case 'full':
+      return wait('channel_full', lineAgainMs * (1 + jitter))
+    case 'slow_start':
+      return wait('slow_start', lineAgainMs * (1 + jitter))
+    case undefined:
+      throw new Error('Bug: a task does not wait for a free channel')
+    default:
+      return assertNever(bar)
   }
+}
+
+/**
+ * Returns the wait, or the end of the task. The task ends when a synchronous caller would wait too long, or
+ * when the channel's cooldown ends only after the deadline. Any other wait that would pass the deadline ends at the
+ * deadline, where the task ends.
+ */
+function waitOrEnd(facts: TaskFacts, state: ChannelState, wait: Wait): NextStep {
+  const leftMs = facts.deadlineAtMs - facts.nowMs
+  const cooldownMs = state.bar === 'cooldown' ? (state.untilAtMs ?? 0) - facts.nowMs : 0
+  const isTooLong = facts.sync && wait.delayMs > syncCooldownWaitMsMax
+  if (isTooLong || cooldownMs >= leftMs) {
+    if (state.bar === 'paused' || state.fault === true) return end(noChannelFailure(facts))
+    return end(waitTooLongFailure(facts, wait.channel, cooldownMs))
+  }
+  return { ...wait, delayMs: Math.min(wait.delayMs, leftMs) }
 }

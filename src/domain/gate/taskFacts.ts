@@ -1,70 +1,82 @@
-import type { Cooldown, WindowCalls } from './cooldown.ts'
 import type { TaskFailure } from '../failure.ts'
+import type { ModelId } from '../models/models.ts'
 import type { Channel } from '../upstream/channel.ts'
 import type { OutcomeClass, OutcomeReason } from '../upstream/upstreamCall.ts'
 
 /**
- * What the gate knows about a task when it decides. Instants are epoch milliseconds of PostgreSQL's clock.
+ * What is known about a live task when its next step is decided. Instants are epoch milliseconds of PostgreSQL's clock.
  */
 export type TaskFacts = {
   readonly nowMs: number
-  /** Time since the task was accepted. */
-  readonly ageMs: number
+  readonly createdAtMs: number
   readonly deadlineAtMs: number
+  readonly hardEndAtMs: number
+  readonly accountId: string
+  readonly model: ModelId
   /**
    * A client waits on an open connection. A channel that has refused the task is not called again for it, and the
    * task ends instead of a wait for a channel that is longer than `syncCooldownWaitMsMax`.
    */
   readonly sync: boolean
-  /** The earlier attempts, oldest first. All of them are closed. */
+  /** The bytes of the stored request, which is not read here. */
+  readonly requestBytes: number
+  /** How many attempts were opened. */
+  readonly attempts: number
+  /** The attempts, oldest first. Only the last one can be open. */
   readonly past: readonly PastAttempt[]
+  readonly open?: OpenCall
   /** The channels of the task's family, in the order in which the task tries them (`orderChannels`). */
   readonly channels: readonly ChannelState[]
-  /** The limit `UPSTREAM_CALLS_MAX`: the task ends after this many calls with an unknown outcome. */
-  readonly callsMax: number
-  /** A random number in [0, 1). */
-  readonly jitter: number
 }
 
-/** An earlier attempt of the task. */
+/** A closed attempt of the task. */
 export type PastAttempt = {
+  readonly n: number
   readonly channel: string
+  readonly answerId: string
   readonly class: OutcomeClass
   readonly reason: OutcomeReason
   readonly closedAtMs: number
   readonly retryAfterMs?: number
 }
 
-/** The state of a channel, which all workers share. */
+/** The open attempt of the task. `lost`: its process is silent, or its lease is over. */
+export type OpenCall = {
+  readonly n: number
+  readonly channel: string
+  readonly answerId: string
+  readonly lost: boolean
+}
+
+/**
+ * What keeps the task's model from a channel now: the SQL function `channel_bar`. `untilAtMs` and `fault` tell about a
+ * cooldown.
+ */
 export type ChannelState = {
   readonly channel: Channel
-  readonly paused: boolean
-  /** The number of open attempts on the whole channel whose lease has not ended. */
-  readonly inFlight: number
-  /** The number of those attempts that call the task's model. */
-  readonly inFlightOfModel: number
-  readonly open: WindowCalls
-  /**
-   * The number of tasks that wait for a place on the channel and whose turn comes before this task's turn.
-   */
-  readonly ahead: number
-  readonly cooldown?: Cooldown
+  readonly bar?: 'paused' | 'full' | 'cooldown' | 'slow_start'
+  readonly untilAtMs?: number
+  readonly fault?: boolean
 }
 
 export type NextStep =
-  /** `cooldown` must be saved together with the new attempt. */
-  | { readonly kind: 'call'; readonly channel: Channel; readonly cooldown?: Cooldown }
-  | {
-      readonly kind: 'wait'
-      readonly delayMs: number
-      readonly reason: WaitReason
-      readonly channel?: string
-      /** The cooldown after this task has taken a time slot. It must be saved. */
-      readonly cooldown?: Cooldown
-      /** Full channels. From now on the task waits in line for a place on each of them. */
-      readonly inLine?: readonly string[]
-    }
+  /** Open attempt `n` on the channel. */
+  | { readonly kind: 'call'; readonly n: number; readonly channel: Channel }
+  /** See whether this answer is stored, and settle it if so. */
+  | { readonly kind: 'look'; readonly answerId: string }
+  /** Close the open attempt `n` as lost. */
+  | { readonly kind: 'lose'; readonly n: number }
+  | Wait
   | { readonly kind: 'end'; readonly failure: TaskFailure }
+
+export type Wait = {
+  readonly kind: 'wait'
+  readonly delayMs: number
+  readonly reason: WaitReason
+  readonly channel?: string
+  /** Channels on which the task can get a place at any moment. It waits in line for them (`places.ts`). */
+  readonly inLine?: readonly string[]
+}
 
 export type WaitReason =
   | 'cooldown'
@@ -74,8 +86,6 @@ export type WaitReason =
   /** After an unknown outcome, or after a call that this service itself did not make. */
   | 'backoff'
   | 'call_under_way'
-  /** The request is large, and the worker has no memory for it now. */
-  | 'worker_full'
   /** The worker makes no more calls, because its process stops or its activity has ended. */
   | 'stopping'
   /** The process of the worker has sent no beat lately, so it may not call. */
@@ -88,7 +98,7 @@ export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>
 
 /**
  * Whether we are the reason that the upstream was not called: our blob store could not be read
- * (`inputs_unreadable`), or our worker got the gate's answer too late or not at all (`not_called`). Such an attempt
+ * (`inputs_unreadable`), or our worker opened the attempt and could not call in time (`not_called`). Such an attempt
  * says nothing about the channel.
  */
 export function isOwnFault({ reason }: Pick<PastAttempt, 'reason'>): boolean {
@@ -101,21 +111,9 @@ export function countOf(past: readonly PastAttempt[], outcome: OutcomeClass): nu
 }
 
 /**
- * Returns the last attempt with an unknown outcome, if there is one. Paid work may exist on the channel of
- * this attempt. Therefore every later attempt of the task uses the same channel and the same upstream
- * idempotency key.
+ * Returns whether an attempt of the task may have done paid work upstream. The failure of such a task has
+ * `workPossible`.
  */
-export function lastUnknown<Past extends { readonly class: string | null }>(
-  past: readonly Past[],
-): Past | undefined {
-  return past.findLast((attempt) => attempt.class === 'unknown')
-}
-
-/**
- * Returns whether an attempt of the task may have done paid work upstream. This is so when the attempt's
- * outcome is unknown, or when the attempt is still open (`class` null). Such a task cannot be cancelled, and
- * its failure has `workPossible`.
- */
-export function mayHaveWorked(attempts: readonly { readonly class: string | null }[]): boolean {
-  return attempts.some((attempt) => attempt.class === null || attempt.class === 'unknown')
+export function mayHaveWorked({ past, open }: Pick<TaskFacts, 'past' | 'open'>): boolean {
+  return open !== undefined || countOf(past, 'unknown') > 0
 }

@@ -1,11 +1,11 @@
 import { defined } from '../defined.ts'
 import type { TaskFailure } from '../failure.ts'
-import type { PastAttempt } from './taskFacts.ts'
+import type { PastAttempt, TaskFacts } from './taskFacts.ts'
 import { countOf, isUpstreamRefusal, mayHaveWorked } from './taskFacts.ts'
 
-// The failures that follow from a task's attempts. `nextStep` and `chooseChannel` decide when a task fails.
+// The failures that follow from a task's attempts. `nextStep` decides when a task fails.
 
-type Facts = { readonly nowMs: number; readonly past: readonly PastAttempt[] }
+type Facts = Pick<TaskFacts, 'nowMs' | 'past' | 'open'>
 
 /** Returns the failure of a task whose request the upstream rejected. */
 export function rejectedFailure(last: PastAttempt, facts: Facts): TaskFailure {
@@ -15,7 +15,7 @@ export function rejectedFailure(last: PastAttempt, facts: Facts): TaskFailure {
       : last.reason === 'no_image'
         ? 'no_image_generated'
         : 'upstream_invalid_request'
-  return { code, cause: 'rejected', workPossible: mayHaveWorked(facts.past) }
+  return { code, cause: 'rejected', workPossible: mayHaveWorked(facts) }
 }
 
 /** The failure of a task whose calls had unknown outcomes, and that makes no further call. */
@@ -32,7 +32,7 @@ export const unknownFailure: TaskFailure = {
 export function deadlineFailure(facts: Facts): TaskFailure {
   const last = facts.past.at(-1)
   if (last !== undefined && isUpstreamRefusal(last)) return refusedFailure(facts)
-  return { code: 'generation_timeout', cause: 'deadline', workPossible: mayHaveWorked(facts.past) }
+  return { code: 'generation_timeout', cause: 'deadline', workPossible: mayHaveWorked(facts) }
 }
 
 /**
@@ -70,7 +70,7 @@ export function noChannelFailure(facts: Facts): TaskFailure {
   return {
     code: 'upstream_error',
     cause: 'operator_fault',
-    workPossible: mayHaveWorked(facts.past),
+    workPossible: mayHaveWorked(facts),
   }
 }
 
@@ -96,7 +96,7 @@ function rateLimited(facts: Facts, retryAfterMs: number | undefined): TaskFailur
   return {
     code: 'rate_limit_exceeded',
     cause: 'refused',
-    workPossible: mayHaveWorked(facts.past),
+    workPossible: mayHaveWorked(facts),
     ...defined({ retryAfterMs }),
   }
 }

@@ -24,8 +24,7 @@ export type ChannelAdmin = {
    */
   readonly pauseChannel: (name: string, reason: string) => Promise<ChannelStatus | undefined>
   /**
-   * Ends the pause and all cooldowns of a channel in one transaction, and sets its count of faults to 0.
-   * Returns `undefined` when the channel is not known.
+   * Ends the pause and all cooldowns of a channel in one transaction. Returns `undefined` when the channel is not known.
    */
   readonly resumeChannel: (name: string) => Promise<ChannelStatus | undefined>
 }

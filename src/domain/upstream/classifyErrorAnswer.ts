@@ -85,10 +85,7 @@ const moderationText = /violat\w{1,5} .{0,80}polic|safety (?:system|polic)|conte
 const exhausted: ErrorVerdict = { class: 'exhausted', reason: 'quota_exhausted' }
 
 function isUsedUp(error: VendorError): boolean {
-  return (
-    error.quotaIds.some((id) => lastingQuota.test(id)) ||
-    exhaustedText.test(vendorText(error.message))
-  )
+  return error.quotaIds.some((id) => lastingQuota.test(id)) || exhaustedText.test(error.message)
 }
 
 const lastingQuota = /per_?-?(?:day|week|month)|spend/i
@@ -132,24 +129,22 @@ function byStatus(answer: ErrorAnswer): ErrorVerdict {
 export const promptRefusalMsMax = 10_000
 
 /**
- * Classifies a 403. It is the operator's fault only when its body is about the operator's account, credential or
- * region. Such faults can pause the channel, so a 403 about one request must not count as one: otherwise the prompts
- * of a client could stop the channel for all others.
- *
- * Codes about the account are a sure sign, so they are checked before the message. In the message, words about
- * content are checked before words about the account. A 403 with none of these signs is rejected. A body without the
- * form of the vendor's errors may come from any proxy between us and the vendor. Then the outcome is unknown.
+ * Classifies a 403. It is the operator's fault only when the vendor's code or reason names the credential, the project or
+ * the region: a fault keeps the channel from everybody. A message is not read for that, because it may quote a client.
+ * Any other 403 ends its task alone. A body without the form of the vendor's errors may come from any proxy between us
+ * and the vendor. Then the outcome is unknown.
  */
 function forbidden(error: VendorError | undefined): ErrorVerdict {
   if (error === undefined) return { class: 'unknown', reason: 'forbidden' }
-  const fault: ErrorVerdict = { class: 'operator_fault', reason: 'forbidden' }
-  const codeNamesAccount =
-    hasCode(error, regionCodes) || error.codes.some((code) => credentialCodePart.test(code))
-  if (codeNamesAccount) return fault
-  if (moderationText.test(error.message)) return { class: 'rejected', reason: 'content_policy' }
-  return credentialText.test(vendorText(error.message))
-    ? fault
-    : { class: 'rejected', reason: 'forbidden' }
+  if (hasCode(error, regionCodes) || error.codes.some((code) => credentialCodePart.test(code))) {
+    return { class: 'operator_fault', reason: 'forbidden' }
+  }
+  // The account may not use this model.
+  if (error.codes.includes('model_not_found')) {
+    return { class: 'operator_fault', reason: 'model_not_found' }
+  }
+  const isModeration = moderationText.test(error.message)
+  return { class: 'rejected', reason: isModeration ? 'content_policy' : 'forbidden' }
 }
 
 /**
@@ -157,50 +152,8 @@ function forbidden(error: VendorError | undefined): ErrorVerdict {
  * same way.
  */
 const regionCodes: readonly string[] = ['unsupported_country_region_territory']
-const credentialText =
-  /\b(?:api[ _-]?keys?|credentials?|access tokens?|service accounts?|projects?|organi[sz]ations?|consumer|unregistered callers?|billing)\b/i
 const credentialCodePart =
   /(?:^|_)(?:api_key|access_token|iam_permission|project|consumer|billing|service_disabled)/
-
-/** An apostrophe inside or at the end of a word does not open a quotation. */
-const openingMark = /(?<!\w)['"`‘“«]/
-const closingMarks: ReadonlyMap<string, string> = new Map([
-  ["'", "'"],
-  ['"', '"'],
-  ['`', '`'],
-  ['‘', '’'],
-  ['“', '”'],
-  ['«', '»'],
-])
-const cutOffEnd = /(?:…|\.\.\.)\W{0,3}$/
-
-/**
- * Returns the message without the text that it quotes, because that text can be the client's prompt. A prompt may
- * contain quotation marks too, so everything from the first mark to the last matching closing mark is left out.
- *
- * The vendor may cut off a long prompt together with its closing mark. The message shows this when it ends with an
- * ellipsis, or when the numbers of opening and closing marks differ. Then everything from the first mark on is left
- * out. A prompt that contains marks of its own and is cut off without an ellipsis cannot always be told from a whole
- * prompt. So one account alone cannot pause a channel that others use: see `updateChannelAfterCall.ts`.
- */
-function vendorText(message: string): string {
-  const from = message.search(openingMark)
-  const opening = message.charAt(from)
-  const closing = closingMarks.get(opening)
-  if (closing === undefined) return message
-  const before = message.slice(0, from)
-  const quoted = message.slice(from)
-  // A mark inside a word is an apostrophe, and counts as neither.
-  const opens = new RegExp(`(?<!\\S)${opening}|(?<!\\w)${opening}(?=\\w)`, 'g')
-  // The first character is the opening mark. A prompt can end with a space, so a closing mark may follow a space.
-  const closes = new RegExp(`(?!^)${closing}(?!\\w)`, 'g')
-  const ends = [...quoted.matchAll(closes)]
-  const end = ends.at(-1)
-  const isCutOff = cutOffEnd.test(quoted) || ends.length !== [...quoted.matchAll(opens)].length
-  if (end === undefined || isCutOff) return before
-  // The rest may quote something in marks of another kind.
-  return `${before} ${vendorText(quoted.slice(end.index + closing.length))}`
-}
 
 function hasCode(error: VendorError, codes: readonly string[]): boolean {
   return error.codes.some((code) => codes.includes(code))

@@ -112,10 +112,7 @@ export type UpstreamCall = {
   readonly origin: { readonly taskId: string; readonly attempt: number }
   readonly channel: Channel
   readonly model: ModelId
-  /**
-   * Returns the request at its first call and throws at the next one, so that nothing else holds the text in memory.
-   */
-  readonly takeRequest: () => ImageRequest
+  readonly request: ImageRequest
   /** Called when the request is sent as a whole, or when sending it breaks off. Not called when nothing was sent. */
   readonly onSent?: () => void
   readonly upstreamKey: string

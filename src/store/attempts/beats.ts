@@ -44,15 +44,6 @@ export function createBeatStore(deps: {
       const { rows } = await pool.query<LostCall>({ name: 'lost-calls', text: listSql, values })
       return rows
     },
-    /**
-     * Closes the attempt of a lost call as unknown, and makes its task due for a check at once. Returns false when the
-     * call is not lost after all.
-     */
-    loseCall: async ({ taskId, n }: LostCall): Promise<boolean> => {
-      const values = [processId, taskId, n]
-      const { rows } = await pool.query({ name: 'lose-call', text: loseSql, values })
-      return rows.length === 1
-    },
   }
 }
 
@@ -66,34 +57,22 @@ const beatSql = `
     steady_since = case when own.seen_at < clock_timestamp() - interval '${beatGapMsMax} milliseconds'
       then clock_timestamp() else own.steady_since end`
 
-/** A condition: the process $1 was steady for so long that a living process would have sent a beat meanwhile. */
-const steadySql = `exists (
-    select from worker_process own where own.process_id = $1
+/**
+ * Returns a condition: the process was steady for so long that a living process would have sent a beat meanwhile.
+ * `process` is an SQL expression.
+ */
+export function steadySql(process: string): string {
+  return `exists (
+    select from worker_process own where own.process_id = ${process}
       and own.seen_at > clock_timestamp() - interval '${beatGapMsMax} milliseconds'
       and own.steady_since <= clock_timestamp() - interval '${silentMs} milliseconds')`
+}
 
 /** A condition on a row of `attempt`: its call is lost. A process without a row is silent. */
-const lostSql = `attempt.closed_at is null and (attempt.lease_until <= clock_timestamp() or not exists (
+export const lostSql = `attempt.closed_at is null and (attempt.lease_until <= clock_timestamp() or not exists (
     select from worker_process p where p.process_id = attempt.process_id
       and p.seen_at > clock_timestamp() - interval '${silentMs} milliseconds'))`
 
 const listSql = `
-  select task_id as "taskId", n from attempt where ${lostSql} and ${steadySql}
+  select task_id as "taskId", n from attempt where ${lostSql} and ${steadySql('$1')}
   order by opened_at limit $2`
-
-/**
- * Locks the task first, as every statement does that closes an attempt. Leaves the task out when it is locked, because
- * after a wait this statement would still see the beats from before the wait.
- */
-const loseSql = `
-  with held as materialized (
-    select task_id from task where task_id = $2 and ${steadySql} for update skip locked
-  ), lost as (
-    update attempt set closed_at = clock_timestamp(), class = 'unknown', reason = 'worker_lost'
-    from held where attempt.task_id = held.task_id and attempt.n = $3 and ${lostSql}
-    returning attempt.task_id
-  ), due as (
-    update task set next_check_at = now(), checks = 0
-    from lost where task.task_id = lost.task_id and status in ('queued', 'processing')
-  )
-  select from lost`

@@ -1,202 +1,168 @@
-import type { Pool, PoolClient } from 'pg'
-import type { Family } from '../../domain/models/models.ts'
-import type {
-  AbandonedAttempt,
-  AttemptClose,
-  AttemptOutcome,
-} from '../../domain/ports/attemptStore.ts'
-import type { Channel } from '../../domain/upstream/channel.ts'
-import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
-import { updateChannelAfterCall } from '../channels/updateChannelAfterCall.ts'
-import { overdueMsSql } from './overdue.ts'
-import { withTransaction } from '../connection/transaction.ts'
-import type { TaskState } from '../tasks/lockTask.ts'
-import { lockTask, processPresentSql } from '../tasks/lockTask.ts'
+import type { Pool } from 'pg'
+import { cooldownAfter } from '../../domain/gate/cooldown.ts'
+import type { JsonObject } from '../../domain/json.ts'
+import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
+import { runStatement } from '../connection/transaction.ts'
+import { lostSql, steadySql } from './beats.ts'
 
-type ChannelsOf = (family: Family) => readonly Channel[]
-
-type CloseDeps = { readonly pool: Pool; readonly channelsOf: ChannelsOf }
-
-/**
- * Closes an attempt that brought no image, and updates its channel. Does nothing when the outcome of the attempt is
- * recorded already.
- *
- * One recorded outcome is replaced: the gate closes an attempt as `worker_lost` when it counts the attempt's worker
- * as lost, and has to assume that the call may have done work. If the worker lives after all, the outcome that the
- * worker saw replaces this assumption. Otherwise a call that the upstream refused would count as a call that may have
- * done work.
- */
-export async function closeAttempt(deps: CloseDeps, close: AttemptClose): Promise<void> {
-  await withTransaction(deps.pool, async (client) => {
-    const task = await lockTask(client, close.taskId)
-    if (task !== undefined) await closeLocked(client, deps.channelsOf, task, close)
-  })
+/** The outcome of the call of attempt `n`. Attempts of a task are counted from 1. */
+export type AttemptClose = {
+  readonly taskId: string
+  readonly n: number
+  /** `succeeded` only for an answer that came too late to be published. `settleTask` closes the other ones. */
+  readonly class: OutcomeClass
+  readonly evidence: OutcomeEvidence
+  readonly retryAfterMs?: number | undefined
+  /** The vendor's own answer when a family A model rejected the request. A synchronous caller gets it. */
+  readonly nativeRejection?: JsonObject | undefined
+  /** Close the attempt only if it stores its answer here. */
+  readonly answerId?: string
+  /** The places of the attempt's channel, half of which it keeps at its first refusal. Default 2. */
+  readonly concurrencyMax?: number
 }
 
-/**
- * Closes the attempt of a call that its worker did not make. The attempt may not exist yet: when the worker has lost
- * its connection to PostgreSQL, the statement that opens the attempt may still be on its way there. This function
- * then inserts the row of the attempt's upload itself. The late statement inserts the same row, so it fails and opens
- * nothing.
- */
-export async function abandonAttempt(
-  deps: CloseDeps,
-  { taskId, answerId }: AbandonedAttempt,
-): Promise<void> {
-  await withTransaction(deps.pool, async (client) => {
-    const task = await lockTask(client, taskId)
-    if (task === undefined) return
-    const { rows } = await client.query<{ n: number }>(
-      'select n from attempt where task_id = $1 and answer_id = $2',
-      [taskId, answerId],
-    )
-    const [attempt] = rows
-    if (attempt === undefined) {
-      await client.query(preventSql, [answerId])
-      return
-    }
-    const evidence = { reason: 'not_called' } as const
-    const close = { taskId, n: attempt.n, class: 'refused', evidence } as const
-    await closeLocked(client, deps.channelsOf, task, close)
-  })
-}
+/** Limit for the tries of a close that met the transaction that opened its attempt. */
+const triesMax = 5
 
 /**
- * The inserted row keeps the late statement from opening the attempt until the sweep deletes the row. An hour is far
- * longer than any statement of a lost connection can still run.
+ * Closes an open attempt, of a live or an ended task. Does nothing when it is closed already, or does not meet the
+ * conditions. Returns whether it was closed now. A closed attempt frees its place. Its outcome may begin a cooldown
+ * (`cooldownAfter`), and an unknown one may have done paid work. The answer of an ended task is swept, unless the task
+ * has published it.
  */
-const preventSql = `
-  insert into upload (upload_id, kind, sweep_after)
-  values ($1, 'answer', now() + interval '1 hour')
-  on conflict do nothing`
-
-async function closeLocked(
-  client: PoolClient,
-  channelsOf: ChannelsOf,
-  task: TaskState,
-  close: AttemptClose,
-): Promise<void> {
-  if (!(await recordOutcome(client, channelsOf, task, close))) return
-  const { taskId, nativeRejection } = close
-  await client.query({
-    name: 'after-attempt',
-    text: afterSql,
-    values: [taskId, nativeRejection === undefined ? null : JSON.stringify(nativeRejection)],
-  })
-}
-
-/**
- * Moves the task's next check to an earlier time. It was scheduled for the end of the call's lease, and now the call
- * is over. The worker records the next step of the task itself, so the check matters only if the worker dies before
- * that. Half a minute (`overdueAfterMs`) is more than a worker needs, so the reconciler does not end a task whose
- * worker is about to continue.
- *
- * The check of a task without a run comes after three seconds (`offerOverdueAfterMs`). It starts the task's workflow,
- * because nobody else continues such a task when its worker dies.
- */
-const afterSql = `
-  update task set next_check_at = least(next_check_at,
-      now() + interval '1 millisecond' * ${overdueMsSql}),
-    native_rejection = coalesce($2, native_rejection)
-  where task_id = $1`
-
-/**
- * Closes an attempt with the outcome of its call, and updates the channel. The caller has locked the task, which may
- * have ended before. Returns false when the outcome is recorded already. Then nothing changes.
- */
-export async function recordOutcome(
-  client: PoolClient,
-  channelsOf: ChannelsOf,
-  task: Pick<TaskState, 'taskId' | 'family' | 'model'>,
-  outcome: AttemptOutcome,
-): Promise<boolean> {
-  const closed = await closeAttemptRow(client, task.taskId, outcome)
-  if (closed === undefined) return false
-  await tellChannel(client, channelsOf, task, { closed, outcome })
-  return true
-}
-
-/** Updates the channel of an attempt that was just closed. */
-export async function tellChannel(
-  client: PoolClient,
-  channelsOf: ChannelsOf,
-  { taskId, family, model }: Pick<TaskState, 'taskId' | 'family' | 'model'>,
-  { closed, outcome }: { readonly closed: ClosedAttempt; readonly outcome: AttemptOutcome },
-): Promise<void> {
-  // The channel may be gone, because the operator removed it from the operator's file during the call.
-  const channel = channelsOf(family).find(({ name }) => name === closed.channel)
-  if (channel === undefined) return
-  await updateChannelAfterCall(client, { ...outcome, taskId, model, channel, closed })
-}
-
-/**
- * Closes the row of an attempt that is open or was closed as `worker_lost`. Does not update the channel. The caller
- * has locked the task. Returns `undefined` when the outcome is recorded already.
- */
-export async function closeAttemptRow(
-  client: PoolClient,
-  taskId: string,
-  outcome: AttemptOutcome,
-): Promise<ClosedAttempt | undefined> {
-  const { n, class: outcomeClass } = outcome
-  const { reason, http_status, upstream_request_id, latency_ms, retry_after_ms } =
-    evidenceColumns(outcome)
-  const closed = await client.query<ClosedAttempt>({
-    name: 'close-attempt',
-    text: `update attempt set closed_at = statement_timestamp(), class = $3, reason = $4, http_status = $5,
-        upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
-      where task_id = $1 and n = $2 and ${isUnrecordedSql}
-      returning ${closedColumns}`,
-    values: [
-      taskId,
-      n,
-      outcomeClass,
-      reason,
-      http_status,
-      upstream_request_id,
-      latency_ms,
-      retry_after_ms,
-    ],
-  })
-  return closed.rows[0]
-}
-
-/** The columns of `attempt` that say how a call ended. */
-export function evidenceColumns({
-  evidence,
-  retryAfterMs,
-}: Pick<AttemptOutcome, 'evidence' | 'retryAfterMs'>) {
-  const { reason, httpStatus, upstreamRequestId, latencyMs } = evidence
-  return {
-    reason,
-    http_status: httpStatus ?? null,
-    upstream_request_id: upstreamRequestId ?? null,
-    latency_ms: latencyMs === undefined ? null : Math.round(latencyMs),
-    retry_after_ms: retryAfterMs === undefined ? null : Math.round(retryAfterMs),
+export async function closeAttempt(pool: Pool, close: AttemptClose): Promise<boolean> {
+  for (let tries = 1; tries <= triesMax; tries += 1) {
+    const [row] = await runStatement<{ closed: boolean; isOpen: boolean }>(pool, {
+      name: 'close-attempt',
+      text: closeSql,
+      values: valuesOf(close),
+    })
+    if (row?.closed === true) return true
+    // The attempt was opened by a transaction that ended after this statement had begun, so the next one sees it.
+    if (row?.isOpen !== true) return false
   }
+  return false
 }
 
-/** A condition on a row of `attempt`: its outcome is not recorded, or only assumed. */
-export const isUnrecordedSql = `(attempt.closed_at is null or attempt.reason = 'worker_lost')`
+/**
+ * Closes an attempt as unknown if it is lost (`lostSql`), and makes its task due for a check at once. `judge` is the
+ * process that says so, which must have been steady itself. Returns whether the attempt was closed now.
+ */
+export async function loseAttempt(
+  pool: Pool,
+  { taskId, n, judge }: { readonly taskId: string; readonly n: number; readonly judge: string },
+): Promise<boolean> {
+  const evidence = { reason: 'worker_lost' } as const
+  const [row] = await runStatement<{ closed: boolean }>(pool, {
+    name: 'lose-attempt',
+    text: loseSql,
+    values: [...valuesOf({ taskId, n, class: 'unknown', evidence }), judge],
+  })
+  return row?.closed === true
+}
 
-/** The columns of `ClosedAttempt`. */
-export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
-    exists (
-      select from cooldown d where d.channel = attempt.channel and d.model = attempt.model
-    ) as "hasCooldown",
-    exists (select from channel c where c.name = attempt.channel and c.faults > 0) as "hasFaults"`
+/** Names an attempt that may or may not exist, by the answer id that its worker chose. */
+export type AbandonedAttempt = {
+  readonly taskId: string
+  readonly n: number
+  readonly answerId: string
+}
+
+/** Closes the attempt of a call that was not made and will not be made. */
+export async function abandonAttempt(pool: Pool, attempt: AbandonedAttempt): Promise<void> {
+  const evidence = { reason: 'not_called' } as const
+  await closeAttempt(pool, { ...attempt, class: 'refused', evidence })
+}
+
+function valuesOf(close: AttemptClose): unknown[] {
+  const { taskId, n, evidence, retryAfterMs, nativeRejection, concurrencyMax = 2 } = close
+  const cooldown = cooldownAfter({ class: close.class, reason: evidence.reason, retryAfterMs })
+  return [
+    taskId,
+    n,
+    close.class,
+    ...evidenceOf(evidence),
+    retryAfterMs === undefined ? null : Math.round(retryAfterMs),
+    nativeRejection === undefined ? null : JSON.stringify(nativeRejection),
+    close.answerId ?? null,
+    cooldown?.everyModel ?? null,
+    cooldown?.fault ?? null,
+    cooldown?.namedMs ?? null,
+    cooldown?.firstMs ?? null,
+    cooldown?.mostMs ?? null,
+    cooldown?.fault === true ? 1 : Math.max(1, Math.floor(concurrencyMax / 2)),
+  ]
+}
+
+/** Returns the values of `reason`, `http_status`, `upstream_request_id` and `latency_ms`. */
+export function evidenceOf(evidence: OutcomeEvidence): readonly unknown[] {
+  const { reason, httpStatus, upstreamRequestId, latencyMs } = evidence
+  const latency = latencyMs === undefined ? null : Math.round(latencyMs)
+  return [reason, httpStatus ?? null, upstreamRequestId ?? null, latency]
+}
 
 /**
- * Part of every statement that ends tasks. Closes those open attempts of the tasks whose process is lost or whose
- * lease has ended. `tasks` says which tasks, for example `= $1`. The workers that come later do not close these
- * attempts, because they ask the gate for live tasks only.
- *
- * An open attempt of a present process stays open, and its process closes it when the call ends. If that process is
- * lost before that, `loseCall` in `beats.ts` closes it.
+ * How long the worker of a task may be late before the reconciler looks after the task, in milliseconds. Shorter for a
+ * task without a run, because nobody except its worker continues it.
  */
-export function closeLostAttemptsSql(tasks: string): string {
+const overdueMsSql = `case when started_at is null then 3000.0 else 30000.0 end`
+
+/** A condition on a row `old` of `cooldown`: it still counts. */
+const standsSql = `(old.fault or old.until_at > clock_timestamp() - interval '60 seconds')`
+
+/**
+ * Closes attempt $2 when it is open, whatever the task's status. The task is locked first (`locked`), and every other
+ * part reads from it, so that this statement and `settleTask` cannot deadlock.
+ *
+ * The cooldown ($11 to $15): a first refusal begins one. A call that began after the end of the known one halves `max`
+ * and makes the next one longer. A call that began before can only lengthen it, to the time that the upstream named.
+ */
+const closeSql = closeWhere('true', 'for update', overdueMsSql)
+
+/**
+ * Leaves the task out when it is locked, because after a wait this statement would still see the beats from before the
+ * wait.
+ */
+const loseSql = closeWhere(`${lostSql} and ${steadySql('$17')}`, 'for update skip locked', '0')
+
+function closeWhere(condition: string, lock: string, checkMs: string): string {
   return `
-  update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'
-  where attempt.task_id ${tasks} and reason is null
-    and (lease_until <= statement_timestamp() or not ${processPresentSql})`
+  with locked as materialized (
+    select task_id as id, open_attempt as was_open, answer_id as published, completed_at as ended_at
+    from task where task_id = $1 ${lock}
+  ), closed as (
+    update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,
+      upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
+    from locked
+    where task_id = id and n = $2 and closed_at is null
+      and ($10::text is null or answer_id = $10) and ${condition}
+    returning id, channel, model, answer_id, opened_at, was_open, published, ended_at
+  ), changed as (
+    update task set open_attempt = null, work_possible = work_possible or $3 = 'unknown',
+      native_rejection = coalesce($9, native_rejection),
+      next_check_at = least(next_check_at, clock_timestamp() + ${checkMs} * interval '1 millisecond')
+    from closed where task_id = $1 and was_open = $2
+  ), swept as (
+    insert into upload as late (upload_id, kind, task_id, sweep_after)
+    select answer_id, 'answer', id, clock_timestamp() from closed
+    where ended_at is not null and answer_id is distinct from published
+    on conflict (upload_id) do update set sweep_after = clock_timestamp(), next_try_at = null
+  ), cooled as (
+    select closed.channel as of_channel, of_model, old.channel is not null as is_known,
+      old.until_at as old_until, old.max as old_max, opened_at < old.until_at as is_early,
+      coalesce($13::float8, case when old.channel is null then $14::float8
+        else least(old.length_ms * 2, $15::float8) end) as new_length
+    from closed
+      cross join lateral (select case when $11::boolean then '*' else model end as of_model) named
+      left join cooldown old on old.channel = closed.channel and old.model = of_model and ${standsSql}
+    where $12::boolean is not null
+  ), cooling as (
+    insert into cooldown (channel, model, fault, until_at, max, length_ms)
+    select of_channel, of_model, $12, greatest(old_until, clock_timestamp() + new_length * interval '1 millisecond'),
+      case when not is_known then $16 when is_early then old_max else greatest(1, old_max / 2) end, new_length
+    from cooled where not (is_known and is_early and $13 is null)
+    on conflict (channel, model) do update set fault = excluded.fault, until_at = excluded.until_at,
+      max = excluded.max, length_ms = excluded.length_ms
+  )
+  select exists (select from closed) as closed, coalesce(was_open = $2, false) as "isOpen" from locked`
 }

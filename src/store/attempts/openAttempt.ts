@@ -1,70 +1,94 @@
-import type { PoolClient } from 'pg'
-import type { NextStep } from '../../domain/gate/taskFacts.ts'
-import { lastUnknown } from '../../domain/gate/taskFacts.ts'
-import type { OpenedAttempt, Via } from '../../domain/ports/attemptStore.ts'
-import { overdueAfterMs } from './overdue.ts'
-import { saveCooldown } from '../channels/channelStates.ts'
-import type { TaskWithAttempts } from '../tasks/lockTask.ts'
+import type { Pool } from 'pg'
+import type { ModelId } from '../../domain/models/models.ts'
+import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
+import type { Channel } from '../../domain/upstream/channel.ts'
+import { runStatement } from '../connection/transaction.ts'
 
-/** What the worker has chosen for its next call before it asks the gate. */
-export type NextCall = {
+/** How a task came to the process that works on it: as an offer, or through the activity of its workflow. */
+export type Via = 'offer' | 'workflow'
+
+export type OpenInput = {
+  readonly taskId: string
+  /** The number of the attempt: one more than the task has had. */
+  readonly n: number
+  /** The upload where the answer will be stored. The same question can be repeated with the same id. */
   readonly answerId: string
+  /** The process that will make the call. */
+  readonly processId: string
   readonly via: Via
-  readonly requestBytesMax?: number
+  readonly channel: Channel
 }
 
-/** An opened attempt whose request is not read yet. */
-export type Unread = Omit<OpenedAttempt, 'takeRequest'>
+/** An attempt whose call must be made now. */
+export type OpenedAttempt = Pick<OpenInput, 'n' | 'channel' | 'answerId'> & {
+  /** The Idempotency-Key for the upstream. */
+  readonly upstreamKey: string
+  /** Limit for the call: the channel's timeout, or the time until the task's hard end if that is shorter. */
+  readonly timeoutMs: number
+  /** Time until the task's hard end. During this time a failed write to the blob store is tried again. */
+  readonly hardEndMs: number
+  readonly accountId: string
+  readonly model: ModelId
+  readonly request: ImageRequest
+}
+
+export type OpenResult =
+  | { readonly kind: 'opened'; readonly attempt: OpenedAttempt }
+  /** The task has ended or does not exist. */
+  | { readonly kind: 'over' }
+  /** The task is past its deadline, has an open attempt, or has had another number of attempts. */
+  | { readonly kind: 'changed' }
+  /** The process has sent no beat lately. */
+  | { readonly kind: 'not_present' }
+  /** The channel may not be called for the task's model now. */
+  | { readonly kind: 'paused' | 'full' | 'cooldown' | 'slow_start' }
 
 /**
- * Opens the next attempt of a locked task on a locked channel. Also saves the changed cooldown, takes the task out of
- * the place queue and sets it to `processing`.
+ * How long the lease of a call lasts after the timeout of the call. A worker stores and settles its answer in this
+ * time.
  */
-export async function openAttempt(
-  client: PoolClient,
-  task: TaskWithAttempts,
-  step: Extract<NextStep, { kind: 'call' }>,
-  { answerId, via, processId }: NextCall & { readonly processId: string },
-): Promise<Unread> {
-  const { channel, cooldown } = step
-  const n = (task.attempts.at(-1)?.n ?? 0) + 1
-  const upstreamKey = lastUnknown(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
-  const hardEndMs = task.hardEndAtMs - task.nowMs
-  const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
-  const leaseMs = timeoutMs + overdueAfterMs
-  if (cooldown !== undefined) {
-    await saveCooldown(client, { channel: channel.name, model: task.model }, cooldown)
-  }
-  await client.query({
+export const leaseGraceMs = 30_000
+
+/**
+ * Opens the next attempt of a task, if its call may be made now. The SQL function `open_attempt` in the migration has
+ * all conditions.
+ */
+export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenResult> {
+  const { taskId, n, answerId, processId, via, channel } = input
+  const { name, concurrencyMax, timeoutMs } = channel
+  const [row] = await runStatement<OpenRow>(pool, {
     name: 'open-attempt',
-    text: openSql,
-    values: [
-      task.taskId,
-      n,
-      channel.name,
-      task.model,
-      answerId,
-      upstreamKey,
-      leaseMs,
-      processId,
-      via,
-    ],
+    text: `select outcome, account_id as "accountId", model, key_n as "keyN", hard_end_ms as "hardEndMs", request
+      from open_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    values: [taskId, n, answerId, processId, via, name, concurrencyMax, timeoutMs, leaseGraceMs],
   })
-  const { accountId, model } = task
-  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, accountId, model }
+  if (row === undefined) throw new Error('Bug: open_attempt returned no row')
+  if (row.outcome !== 'opened') return { kind: row.outcome }
+  const { accountId, model, keyN, hardEndMs } = row
+  const request: ImageRequest = JSON.parse(row.request)
+  return {
+    kind: 'opened',
+    attempt: {
+      n,
+      channel,
+      answerId,
+      upstreamKey: `${taskId}-${keyN}`,
+      timeoutMs: Math.min(timeoutMs, hardEndMs),
+      hardEndMs,
+      accountId,
+      model,
+      request,
+    },
+  }
 }
 
-const openSql = `
-  with opened as (
-    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until,
-      process_id, via)
-    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond', $8, $9)
-  ), answer as (
-    insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
-  ), queue as (
-    delete from place_queue where task_id = $1
-  )
-  update task set status = 'processing', processing_at = coalesce(processing_at, clock_timestamp()),
-    checks = 0,
-    next_check_at = least(hard_end_at, clock_timestamp() + $7 * interval '1 millisecond')
-  where task_id = $1`
+type OpenRow =
+  | { readonly outcome: Exclude<OpenResult['kind'], 'opened'> }
+  | {
+      readonly outcome: 'opened'
+      readonly accountId: string
+      readonly model: ModelId
+      readonly keyN: number
+      readonly hardEndMs: number
+      readonly request: string
+    }

@@ -31,8 +31,7 @@ const pauseSql = `
   update channel set paused_at = now(), pause_reason = $2 where name = $1 and paused_at is null`
 
 /**
- * Ends a channel's pause and its cooldowns, and sets its count of faults to 0. Returns `undefined` when there is no
- * such channel.
+ * Ends a channel's pause and its cooldowns. Returns `undefined` when there is no such channel.
  */
 export async function resumeChannel(pool: Pool, name: string): Promise<ChannelStatus | undefined> {
   await withTransaction(pool, async (client) => {
@@ -45,8 +44,7 @@ export async function resumeChannel(pool: Pool, name: string): Promise<ChannelSt
 }
 
 const resumeSql = `
-  update channel set paused_at = null, pause_reason = null, faults = 0, fault_task_id = null
-  where name = $1`
+  update channel set paused_at = null, pause_reason = null where name = $1`
 
 type ChannelRow = {
   readonly name: string

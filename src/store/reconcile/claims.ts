@@ -5,7 +5,6 @@ import type { Action, Family, ImageSize, ModelId } from '../../domain/models/mod
 import type { TaskStart } from '../../domain/ports/taskRuns.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
-import { isLiveSql } from '../tasks/lockTask.ts'
 
 // A statement that claims due tasks also plans their next checks. So no task is claimed twice at once, whichever
 // worker claims, and a task whose worker dies is due again. The rows to claim are chosen in a materialized part of
@@ -25,9 +24,6 @@ function nextCheckSql(firstMs: number): string {
   return `case when deadline_at > now() then least(${later}, deadline_at)
       when hard_end_at > now() then least(${later}, hard_end_at) else ${later} end`
 }
-
-const callOpenSql = `exists (
-      select from attempt where attempt.task_id = task.task_id and attempt.reason is null)`
 
 const startColumns = `task.task_id as "taskId", account_id as "accountId", family, model, action,
     size, route, encode(key_digest, 'hex') as "keyDigest"`
@@ -55,7 +51,7 @@ const unstartedSql = `
       row_number() over (partition by account_id order by next_check_at) as turn
     from task
     where status in ('queued', 'processing') and next_check_at <= now()
-      and started_at is null and deadline_at > now() and family = $1 and not ${callOpenSql}
+      and started_at is null and deadline_at > now() and family = $1 and open_attempt is null
   ), calling as materialized (
     select account_id, count(*) as calls from attempt join task using (task_id)
     where closed_at is null group by account_id
@@ -65,7 +61,7 @@ const unstartedSql = `
     order by place, next_check_at limit 4 * $2
   ), due as materialized (
     select task_id as due_id from chosen join task on task_id = chosen_id
-    where ${isLiveSql} and next_check_at <= now() and started_at is null
+    where completed_at is null and next_check_at <= now() and started_at is null
     order by place limit $2 for update of task skip locked
   )
   update task set checks = checks + 1, next_check_at = ${nextCheckSql(unstartedFirstMs)}
@@ -76,6 +72,8 @@ const unstartedSql = `
 export type DueTask = {
   readonly start: TaskStart
   readonly started: boolean
+  /** How many attempts it has had. */
+  readonly attempts: number
   readonly callOpen: boolean
   /** No call may be made any more, and none is waited for: past the deadline without an open call, or the hard end. */
   readonly pastEnd: boolean
@@ -89,8 +87,8 @@ export async function claimToCheck(pool: Pool, limit: number): Promise<readonly 
     text: toCheckSql,
     values: [limit, unreadableStoreMsMax],
   })
-  return rows.map(({ started, callOpen, pastEnd, graceOver, ...row }) => {
-    return { start: startOf(row), started, callOpen, pastEnd, graceOver }
+  return rows.map(({ started, attempts, callOpen, pastEnd, graceOver, ...row }) => {
+    return { start: startOf(row), started, attempts, callOpen, pastEnd, graceOver }
   })
 }
 
@@ -103,8 +101,8 @@ const toCheckSql = `
   )
   update task set checks = checks + 1, next_check_at = ${nextCheckSql(startedFirstMs)}
   from due where task_id = due_id
-  returning ${startColumns}, started_at is not null as started, ${callOpenSql} as "callOpen",
-    hard_end_at <= now() or deadline_at <= now() and not ${callOpenSql} as "pastEnd",
+  returning ${startColumns}, started_at is not null as started, attempts, open_attempt is not null as "callOpen",
+    hard_end_at <= now() or deadline_at <= now() and open_attempt is null as "pastEnd",
     again and hard_end_at + $2::float8 * interval '1 millisecond' <= now() as "graceOver"`
 
 /** Records that a task's run exists, and plans the first check of the task. */
@@ -113,7 +111,7 @@ export async function markStarted(pool: Pool, taskId: string): Promise<void> {
     name: 'mark-started',
     text: `update task set started_at = now(), checks = 1,
         next_check_at = least(deadline_at, now() + ${startedFirstMs} * interval '1 millisecond')
-      where task_id = $1 and started_at is null and ${isLiveSql}`,
+      where task_id = $1 and started_at is null and completed_at is null`,
     values: [taskId],
   })
 }
@@ -123,7 +121,7 @@ export async function makeDue(pool: Pool, taskId: string): Promise<void> {
   await pool.query({
     name: 'make-due',
     text: `update task set next_check_at = now(), checks = 0
-      where task_id = $1 and next_check_at > now() and ${isLiveSql}`,
+      where task_id = $1 and next_check_at > now() and completed_at is null`,
     values: [taskId],
   })
 }

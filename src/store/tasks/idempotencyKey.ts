@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import type { TaskFailure } from '../../domain/failure.ts'
 
 /** The task that an idempotency key names. */
 export type KeyedTask = {
@@ -50,22 +49,3 @@ export async function freeKey(pool: Pool, accountId: string, keyDigest: Uint8Arr
     values: [accountId, Buffer.from(keyDigest)],
   })
 }
-
-/**
- * Returns whether the failure of a synchronous task frees its key, so that the next request with the key starts a new
- * task. It does when no work was done, or when the answer told the client to try again later. A cancel that somebody
- * asked for is final: the next request gets the cancelled task. The key of an asynchronous task stays with it.
- */
-export function isKeyFreed({ code, cause, workPossible }: TaskFailure): boolean {
-  if (cause === 'cancelled') return false
-  return !workPossible || code === 'rate_limit_exceeded'
-}
-
-/**
- * Part of the statement that fails tasks (`done`). `key_freed` is `isKeyFreed`, and $5 has the routes of synchronous
- * calls.
- */
-export const freeKeySql = `
-  delete from idempotency_key using done
-  where idempotency_key.task_id = any($1) and idempotency_key.task_id = done.task_id
-    and key_freed and done.route = any($5)`

@@ -18,6 +18,6 @@ export const downloadGraceSql = `interval '15 minutes'`
 /**
  * How long after the hard end of a task its unpublished answers are kept. By then the calls of the task have stored
  * their answers. A worker that stood still for longer may store its answer even later, and then makes the upload due
- * for the sweep again (`settleTask.ts`).
+ * for the sweep again (`closeAttempt.ts`).
  */
 export const unusedAnswerKeptSql = `interval '1 hour'`

@@ -76,7 +76,7 @@ export const taskViewColumns = `
   (extract(epoch from task.completed_at) * 1000)::float8 as "completedAtMs",
   (extract(epoch from task.expires_at) * 1000)::float8 as "expiresAtMs",
   task.failure_code as "failureCode", task.failure_cause as "failureCause",
-  task.failure_work_possible as "workPossible", task.failure_retry_after_ms as "retryAfterMs",
+  task.work_possible as "workPossible", task.failure_retry_after_ms as "retryAfterMs",
   task.answer_id as "answerId", task.asset_mime_type as "mimeType", task.asset_bytes as bytes,
   task.asset_sha256 as sha256`
 

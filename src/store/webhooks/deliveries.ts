@@ -3,7 +3,9 @@ import { defined } from '../../domain/defined.ts'
 import type { Delivery, DeliveryAttempt } from '../../domain/webhooks/delivery.ts'
 import { testDeliveriesMax } from '../../domain/webhooks/webhook.ts'
 import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
-import { newDeliveryIdSql } from './deliveriesOfEnd.ts'
+
+/** The id of a new delivery, which is also the `webhook-id` of all its tries. */
+export const newDeliveryIdSql = `'whd_' || replace(gen_random_uuid()::text, '-', '')`
 
 /** One page of deliveries, newest first. `after` is the id of the last delivery of the previous page. */
 export type DeliveryPage = {

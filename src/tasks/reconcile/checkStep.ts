@@ -1,9 +1,10 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
-import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
 import type { RunReport, StartTask } from '../../domain/ports/taskRuns.ts'
+import type { AttemptStore } from '../../store/attempts/attemptStore.ts'
 import type { DueTask } from '../../store/reconcile/claims.ts'
 import type { ReconcileStore } from '../../store/reconcile/reconcileStore.ts'
+import type { FailResult } from '../../store/tasks/ends.ts'
 import type { createProduceImage } from '../produceImage.ts'
 import { AnswerUnknownError } from '../storedAnswer.ts'
 import type { Finding, ReconcileStep } from './reconciler.ts'
@@ -13,7 +14,7 @@ export type CheckDeps = {
   readonly store: Pick<ReconcileStore, 'claimToCheck' | 'markStarted'>
   readonly reportRun: (taskId: string) => Promise<RunReport>
   readonly startTask: StartTask
-  readonly settleStored: (taskId: string) => Promise<boolean>
+  readonly settleOrFail: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   readonly produceImage: ReturnType<typeof createProduceImage>
   readonly attempts: Pick<AttemptStore, 'cancelTask' | 'failTask'>
   /** Called when the check of one task fails, for example because the blob store is unreachable. */
@@ -100,14 +101,15 @@ const lostRun: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPos
  */
 async function endWithoutRun(
   deps: CheckDeps,
-  { start: { taskId }, callOpen }: DueTask,
+  { start: { taskId } }: DueTask,
   run: { readonly stopped: boolean },
 ): Promise<Found> {
-  if (await deps.settleStored(taskId)) return 'settled'
-  if (callOpen) return undefined
-  const { cancelTask, failTask } = deps.attempts
-  if (run.stopped && (await cancelTask(taskId, 'asked')) === 'cancelled') return 'cancelled'
-  return (await failTask(taskId, lostRun)) === 'failed' ? 'failed' : undefined
+  if (run.stopped && (await deps.attempts.cancelTask(taskId, 'asked')) === 'cancelled') {
+    return 'cancelled'
+  }
+  const result = await deps.settleOrFail(taskId, lostRun)
+  if (result === 'succeeded') return 'settled'
+  return result === 'failed' ? result : undefined
 }
 
 /** The failure of a task that must end while the blob store cannot say whether an answer is stored. */
@@ -118,17 +120,20 @@ const storeUnreadable: TaskFailure = {
 }
 
 /**
- * Ends a task past its end, without Temporal. The gate allows no call any more, so `produceImage` only settles a stored
- * answer or returns how the task must end. When the blob store cannot be read, the step looks again until some minutes
+ * Ends a task past its end, without Temporal. No call may begin any more, so `produceImage` only settles a stored
+ * answer or fails the task. When the blob store cannot be read, the step looks again until some minutes
  * after the hard end. Then it fails the task with PostgreSQL alone, so that an outage of the blob store does not keep
  * the hold for ever.
  */
-async function end(deps: CheckDeps, { start: { taskId }, graceOver }: DueTask): Promise<Found> {
-  const result = await deps.produceImage({ taskId }).catch((error: unknown) => {
-    if (!graceOver || !(error instanceof AnswerUnknownError)) throw error
-    return { kind: 'end', failure: storeUnreadable } as const
-  })
-  if (result.kind === 'succeeded') return 'settled'
-  if (result.kind !== 'end') return undefined
-  return (await deps.attempts.failTask(taskId, result.failure)) === 'failed' ? 'failed' : undefined
+async function end(deps: CheckDeps, task: DueTask): Promise<Found> {
+  const { taskId } = task.start
+  try {
+    const { kind } = await deps.produceImage({ taskId })
+    if (kind === 'succeeded') return 'settled'
+    return kind === 'failed' ? kind : undefined
+  } catch (error) {
+    if (!task.graceOver || !(error instanceof AnswerUnknownError)) throw error
+    const result = await deps.attempts.failTask(taskId, storeUnreadable, task.attempts)
+    return result === 'failed' ? result : undefined
+  }
 }

@@ -5,7 +5,7 @@ import { families } from '../../domain/models/models.ts'
 import type { TemporalSettings } from '../connect.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 
-type ActivityName = 'produceImage' | 'recordFailure' | 'cancelTask'
+type ActivityName = 'produceImage' | 'cancelTask'
 
 type WorkerOptions = {
   readonly settings: TemporalSettings
@@ -61,7 +61,7 @@ const stickyTimeout = '5 s'
  */
 export async function createWorker(options: WorkerOptions): Promise<RunningWorker> {
   const { settings, bundle, slots, shutdownGraceMs } = options
-  const { produceImage, recordFailure, cancelTask } = options.activities
+  const { produceImage, cancelTask } = options.activities
   const connection = await NativeConnection.connect(settings)
   const shared = {
     connection,
@@ -75,7 +75,7 @@ export async function createWorker(options: WorkerOptions): Promise<RunningWorke
     ...shared,
     taskQueue: workflowTaskQueue,
     workflowBundle: bundle,
-    activities: { recordFailure, cancelTask },
+    activities: { cancelTask },
     maxCachedWorkflows: cachedWorkflowsMax,
     maxConcurrentWorkflowTaskExecutions: workflowSlots,
     maxConcurrentActivityTaskExecutions: recordSlots,

@@ -1,254 +1,346 @@
 import { describe, expect, it } from 'vitest'
 import { nextStep } from '../../../src/domain/gate/nextStep.ts'
-import type { PastAttempt, ChannelState, TaskFacts } from '../../../src/domain/gate/taskFacts.ts'
+import type {
+  ChannelState,
+  NextStep,
+  PastAttempt,
+  TaskFacts,
+} from '../../../src/domain/gate/taskFacts.ts'
 import { testChannel } from '../../support/database/testAttempts.ts'
+
 const nowMs = 1_000_000
 
+const one = state('one')
+const two = state('two')
+const paused = { bar: 'paused' } as const
+const full = { bar: 'full' } as const
+const slow = { bar: 'slow_start' } as const
+const cooling = { bar: 'cooldown', untilAtMs: nowMs + 20_000, fault: false } as const
+const coolingSoon = { ...cooling, untilAtMs: nowMs + 2_000 }
+const faulty = { ...cooling, fault: true } as const
+
+const open = { n: 1, channel: 'one', answerId: 'an-1', lost: false } as const
+
+const unknown = past({ class: 'unknown' })
+const justUnknown = past({ class: 'unknown', closedAtMs: nowMs })
+const lost = past({ class: 'unknown', reason: 'worker_lost', answerId: 'an-lost' })
+const refused = past({ class: 'refused', reason: 'rate_limited', retryAfterMs: 70_000 })
+const justRefused = { ...refused, closedAtMs: nowMs, retryAfterMs: 7_000 }
+const exhausted = past({ class: 'exhausted', reason: 'quota_exhausted' })
+const fault = past({ class: 'operator_fault', reason: 'credential' })
+const unread = past({ class: 'refused', reason: 'inputs_unreadable', closedAtMs: nowMs })
+
 function state(name: string, known: Partial<ChannelState> = {}): ChannelState {
-  return {
-    channel: testChannel({ name, concurrencyMax: 4 }),
-    paused: false,
-    inFlight: 0,
-    inFlightOfModel: 0,
-    open: { asking: 0, taken: 0 },
-    ahead: 0,
-    ...known,
-  }
+  return { channel: testChannel({ name, concurrencyMax: 4 }), ...known }
 }
 
 function past(attempt: Partial<PastAttempt> & Pick<PastAttempt, 'class'>): PastAttempt {
-  return { channel: 'one', reason: 'server_error', closedAtMs: nowMs - 60_000, ...attempt }
+  const common = { n: 1, answerId: 'an-1', channel: 'one', closedAtMs: nowMs - 60_000 }
+  return { ...common, reason: 'server_error', ...attempt }
 }
 
-function facts(known: Partial<TaskFacts> = {}): TaskFacts {
-  return {
+function on(channel: string, attempt: PastAttempt): PastAttempt {
+  return { ...attempt, channel }
+}
+
+type Known = Partial<TaskFacts> & { readonly looked?: readonly string[]; readonly givenUp?: true }
+
+function step({ looked = [], givenUp, ...known }: Known): NextStep {
+  const facts: TaskFacts = {
     nowMs,
-    ageMs: 0,
+    createdAtMs: nowMs,
     deadlineAtMs: nowMs + 600_000,
+    hardEndAtMs: nowMs + 900_000,
+    accountId: 'acct',
+    model: 'familyb-image-2-vip',
+    requestBytes: 100,
     sync: false,
+    attempts: known.past?.length ?? 0,
     past: [],
-    channels: [state('one'), state('two')],
-    callsMax: 3,
-    jitter: 0,
+    channels: [one, two],
     ...known,
   }
+  const terms = { callsMax: 3, jitter: 0, looked: new Set(looked), givenUp: givenUp === true }
+  return nextStep(facts, terms)
 }
 
-const cooldown = {
-  untilMs: nowMs + 20_000,
-  granted: 0,
-  learned: 1,
-  refusals: 1,
-  slotAtMs: nowMs + 20_000,
-  slotMs: 10,
-}
-
-describe('the next step of a task', () => {
-  it('is a call on the first channel in the order of the file', () => {
-    expect(nextStep(facts())).toMatchObject({ kind: 'call', channel: { name: 'one' } })
-  })
-
-  it.each([
-    ['paused', { paused: true }],
-    ['full', { inFlight: 4 }],
-    ['cooling down', { cooldown }],
-  ])('passes over a channel that is %s', (_, known) => {
-    const step = nextStep(facts({ channels: [state('one', known), state('two')] }))
-    expect(step).toMatchObject({ kind: 'call', channel: { name: 'two' } })
-  })
-
-  it('waits in line on every full channel, also on one whose free place belongs to an earlier task', () => {
-    const channels = [
-      state('one', { inFlight: 4 }),
-      state('two', { inFlight: 3, ahead: 2 }),
-      state('three', { cooldown }),
-    ]
-    expect(nextStep(facts({ channels }))).toMatchObject({
-      kind: 'wait',
-      reason: 'channel_full',
-      channel: 'one',
-      inLine: ['one', 'two'],
-      delayMs: 100,
-    })
-    const turn = [state('one', { inFlight: 4 }), state('two', { inFlight: 2, ahead: 1 })]
-    expect(nextStep(facts({ channels: turn }))).toMatchObject({ kind: 'call' })
-  })
-
-  it('never moves to another channel after an unknown outcome', () => {
-    const channels = [state('one'), state('two', { paused: true })]
-    const step = nextStep(facts({ channels, past: [past({ class: 'unknown', channel: 'two' })] }))
-    expect(step).toMatchObject({ kind: 'wait', reason: 'channel_paused', channel: 'two' })
-  })
-
-  it('stays with the channel of an unknown outcome when it refuses later', () => {
-    const unknown = past({ class: 'unknown' })
-    const refused = past({ class: 'refused' })
-    const channels = [state('one', { cooldown }), state('two')]
-    expect(nextStep(facts({ channels, past: [unknown, refused] }))).toMatchObject({
-      kind: 'wait',
-      channel: 'one',
-    })
-    expect(nextStep(facts({ channels, past: [unknown, refused], sync: true }))).toMatchObject({
-      kind: 'end',
-      failure: { code: 'rate_limit_exceeded', workPossible: true },
-    })
-    expect(nextStep(facts({ channels, past: [refused] }))).toMatchObject({ kind: 'call' })
-  })
-
-  it('backs off after an unknown outcome, longer after the second', () => {
-    const once = past({ class: 'unknown', closedAtMs: nowMs })
-    expect(nextStep(facts({ past: [once] }))).toMatchObject({ reason: 'backoff', delayMs: 1_000 })
-    expect(nextStep(facts({ past: [once, once] }))).toMatchObject({ delayMs: 4_000 })
-  })
-
-  it('waits after an unknown outcome at least as long as the upstream asked, also when a client waits', () => {
-    const asked = past({ class: 'unknown', closedAtMs: nowMs, retryAfterMs: 30_000 })
-    for (const sync of [false, true]) {
-      const step = nextStep(facts({ past: [asked], sync, deadlineAtMs: nowMs + 60_000 }))
-      expect(step).toMatchObject({ kind: 'wait', reason: 'backoff', delayMs: 30_000 })
-    }
-  })
-
-  it('ends at once when the upstream asked for a wait beyond the deadline after an unknown outcome', () => {
-    const asked = past({ class: 'unknown', closedAtMs: nowMs, retryAfterMs: 30_000 })
-    expect(nextStep(facts({ past: [asked], deadlineAtMs: nowMs + 30_000 }))).toEqual({
-      kind: 'end',
-      failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
-    })
-  })
-
-  it('backs off when the inputs could not be read, and blames no channel', () => {
-    const once = past({ class: 'refused', reason: 'inputs_unreadable', closedAtMs: nowMs })
-    for (const sync of [false, true]) {
-      const step = nextStep(facts({ past: [once, once], sync }))
-      expect(step).toMatchObject({ kind: 'wait', reason: 'backoff', delayMs: 4_000 })
-    }
-    const earlier = { ...once, closedAtMs: nowMs - 60_000 }
-    expect(nextStep(facts({ past: [earlier], sync: true }))).toMatchObject({
-      kind: 'call',
-      channel: { name: 'one' },
-    })
-  })
-
-  it('ends when as many calls as allowed may have done work', () => {
-    const unknown = past({ class: 'unknown' })
-    expect(nextStep(facts({ past: [unknown, unknown, unknown] }))).toEqual({
-      kind: 'end',
-      failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
-    })
-  })
-
-  it('ends after one hundred refusals', () => {
-    const refusals = Array.from({ length: 100 }, () => past({ class: 'refused' }))
-    expect(nextStep(facts({ past: refusals.slice(1) }))).toMatchObject({ kind: 'call' })
-    expect(nextStep(facts({ past: refusals }))).toMatchObject({
-      kind: 'end',
-      failure: { code: 'rate_limit_exceeded', cause: 'refused', workPossible: false },
-    })
-  })
-
-  it.each([
-    ['content_policy', 'content_policy_violation'],
-    ['no_image', 'no_image_generated'],
-    ['invalid_request', 'upstream_invalid_request'],
-  ] as const)('ends at once when the upstream rejects: %s', (reason, code) => {
-    expect(nextStep(facts({ past: [past({ class: 'rejected', reason })] }))).toEqual({
-      kind: 'end',
-      failure: { code, cause: 'rejected', workPossible: false },
-    })
-  })
-
-  it('skips a channel that is out of quota, and ends when none is left', () => {
-    const first = past({ class: 'exhausted', reason: 'quota_exhausted' })
-    expect(nextStep(facts({ past: [first] }))).toMatchObject({ channel: { name: 'two' } })
-    expect(nextStep(facts({ past: [first, { ...first, channel: 'two' }] }))).toMatchObject({
-      kind: 'end',
-      failure: { code: 'rate_limit_exceeded', cause: 'exhausted' },
-    })
-  })
-
-  it.each([
-    ['exhausted', 'rate_limit_exceeded', 'exhausted'],
-    ['operator_fault', 'upstream_error', 'operator_fault'],
-  ] as const)('ends with the latest outcome of its only channel: %s', (outcome, code, cause) => {
-    const channels = [state('one')]
-    const refused = past({ class: 'refused', retryAfterMs: 70_000 })
-    const closed = [refused, past({ class: outcome, reason: 'credential' })]
-    expect(nextStep(facts({ channels, past: closed }))).toEqual({
-      kind: 'end',
-      failure: { code, cause, workPossible: false },
-    })
-  })
-
-  it('ends at the deadline with a timeout, or with the last refusal', () => {
-    const late = { deadlineAtMs: nowMs }
-    expect(nextStep(facts(late))).toMatchObject({ failure: { code: 'generation_timeout' } })
-    const refused = [past({ class: 'refused' })]
-    expect(nextStep(facts({ ...late, past: refused }))).toMatchObject({
-      failure: { code: 'rate_limit_exceeded' },
-    })
-  })
-
-  it('ends at once when a cooldown passes the deadline', () => {
-    const channels = [state('one', { cooldown })]
-    expect(nextStep(facts({ channels, deadlineAtMs: nowMs + 19_000 }))).toMatchObject({
-      kind: 'end',
-      failure: { code: 'rate_limit_exceeded', retryAfterMs: 20_000 },
-    })
-    expect(nextStep(facts({ channels, deadlineAtMs: nowMs + 21_000 }))).toMatchObject({
-      kind: 'wait',
-      reason: 'cooldown',
-      delayMs: 20_000,
-    })
-  })
-
-  it('passes a refusal on to a synchronous caller once every channel has refused', () => {
-    const refused = past({ class: 'refused', closedAtMs: nowMs, retryAfterMs: 7_000 })
-    const first = nextStep(facts({ sync: true, past: [refused] }))
-    expect(first).toMatchObject({ kind: 'call', channel: { name: 'two' } })
-    const second = { ...refused, channel: 'two' }
-    expect(nextStep(facts({ sync: true, past: [refused, second] }))).toEqual({
-      kind: 'end',
-      failure: {
-        code: 'rate_limit_exceeded',
-        cause: 'refused',
-        workPossible: false,
-        retryAfterMs: 7_000,
-      },
-    })
-  })
-
-  it('tells a synchronous caller the earliest Retry-After of its channels', () => {
-    const at = { closedAtMs: nowMs, class: 'refused' } as const
-    const told = past({ ...at, retryAfterMs: 90_000 })
-    const sooner = past({ ...at, channel: 'two', retryAfterMs: 7_000 })
-    const silent = past({ ...at, channel: 'two', reason: 'not_sent' })
-    const waitMs = (closed: readonly PastAttempt[]) =>
-      nextStep(facts({ sync: true, past: [told, ...closed] }))
-    const refused = { code: 'rate_limit_exceeded', cause: 'refused' }
-    expect(waitMs([sooner])).toMatchObject({ failure: { ...refused, retryAfterMs: 7_000 } })
-    expect(waitMs([silent])).toMatchObject({ failure: { ...refused, retryAfterMs: 90_000 } })
-    const over = { ...sooner, retryAfterMs: 0, closedAtMs: nowMs - 1 }
-    expect(waitMs([over])).toMatchObject({ failure: { ...refused, retryAfterMs: 0 } })
-  })
-
-  it('lets a synchronous caller wait for a short cooldown, and tells it about a long one', () => {
-    const short = { ...cooldown, untilMs: nowMs + 2_000, slotAtMs: nowMs + 2_000 }
-    const soon = nextStep(facts({ sync: true, channels: [state('one', { cooldown: short })] }))
-    expect(soon).toMatchObject({ kind: 'wait', delayMs: 2_000 })
-    const paused = state('two', { paused: true })
-    const channels = [state('one', { cooldown }), paused]
-    expect(nextStep(facts({ channels }))).toMatchObject({ reason: 'channel_paused' })
-    const long = nextStep(facts({ sync: true, channels }))
-    const failure = { code: 'rate_limit_exceeded', retryAfterMs: 20_000 }
-    expect(long).toMatchObject({ kind: 'end', failure })
-  })
-
-  it('reports possible work, however the task ends', () => {
-    const unknown = past({ class: 'unknown' })
-    const rejected = past({ class: 'rejected', reason: 'invalid_request' })
-    expect(nextStep(facts({ past: [unknown, rejected] }))).toMatchObject({
-      failure: { code: 'upstream_invalid_request', workPossible: true },
-    })
-  })
+const call = (channel: string, n = 1) => ({ kind: 'call', n, channel: { name: channel } })
+const wait = (reason: string, delayMs: number, channel = 'one') => ({
+  kind: 'wait',
+  reason,
+  delayMs,
+  channel,
 })
+const end = (code: string, cause: string, workPossible = false, more = {}) => ({
+  kind: 'end',
+  failure: { code, cause, workPossible, ...more },
+})
+const hundred = Array.from({ length: 100 }, () => refused)
+
+type Row = readonly [title: string, known: Known, expected: object]
+
+const rows: Readonly<Record<string, readonly Row[]>> = {
+  'calls a channel': [
+    ['first in the order of the file', {}, call('one')],
+    ['past one that is paused', { channels: [state('one', paused), two] }, call('two')],
+    ['past one that is full', { channels: [state('one', full), two] }, call('two')],
+    ['past one that cools down', { channels: [state('one', cooling), two] }, call('two')],
+    ['past one in its slow start', { channels: [state('one', slow), two] }, call('two')],
+    ['with the next number', { attempts: 4 }, call('one', 5)],
+    ['again after a refusal', { past: [refused] }, call('one', 2)],
+    ['other than one whose quota is used up', { past: [exhausted] }, call('two', 2)],
+    ['other than one with a fault', { past: [fault] }, call('two', 2)],
+    [
+      'other than one that refused it while a client waits',
+      { sync: true, past: [refused] },
+      call('two', 2),
+    ],
+    [
+      'that it could not call before while a client waits',
+      { sync: true, past: [{ ...unread, closedAtMs: 0 }] },
+      call('one', 2),
+    ],
+    ['after 99 refusals', { past: hundred.slice(1) }, call('one', 100)],
+  ],
+  'stays with the channel of an unknown outcome': [
+    ['although another one is free', { past: [on('two', unknown)] }, call('two', 2)],
+    [
+      'and waits for it',
+      { past: [on('two', unknown)], channels: [one, state('two', paused)] },
+      wait('channel_paused', 15_000, 'two'),
+    ],
+    [
+      'also when it refuses later',
+      { past: [unknown, refused], channels: [state('one', cooling), two] },
+      wait('cooldown', 20_000),
+    ],
+    [
+      'and ends when it refuses a waiting client',
+      { sync: true, past: [unknown, refused] },
+      end('rate_limit_exceeded', 'refused', true),
+    ],
+  ],
+  'looks for a stored answer': [
+    ['of an open attempt', { open, attempts: 1 }, { kind: 'look', answerId: 'an-1' }],
+    [
+      'of an attempt that counted as lost, before a further call',
+      { past: [lost] },
+      { kind: 'look', answerId: 'an-lost' },
+    ],
+    [
+      'of the newest attempt first',
+      { past: [lost], open, attempts: 2 },
+      { kind: 'look', answerId: 'an-1' },
+    ],
+    [
+      'before it ends',
+      { past: [lost], deadlineAtMs: nowMs },
+      { kind: 'look', answerId: 'an-lost' },
+    ],
+    [
+      'before it is given up',
+      { past: [lost], givenUp: true },
+      { kind: 'look', answerId: 'an-lost' },
+    ],
+    ['once', { past: [lost], looked: ['an-lost'] }, call('one', 2)],
+    ['not when the worker saw how the call ended', { past: [unknown, refused] }, call('one', 3)],
+  ],
+  'with a call under way': [
+    ['waits for it', { open, looked: ['an-1'] }, wait('call_under_way', 2_500)],
+    [
+      'waits for it past the deadline',
+      { open, looked: ['an-1'], deadlineAtMs: 0 },
+      wait('call_under_way', 2_500),
+    ],
+    [
+      'waits for it when it is given up',
+      { open, looked: ['an-1'], givenUp: true },
+      wait('call_under_way', 2_500),
+    ],
+    [
+      'ends at the hard end',
+      { open, looked: ['an-1'], hardEndAtMs: nowMs },
+      end('generation_timeout', 'deadline', true),
+    ],
+    [
+      'gives it up when it is lost',
+      { open: { ...open, lost: true }, looked: ['an-1'] },
+      { kind: 'lose', n: 1 },
+    ],
+  ],
+  pauses: [
+    ['after an unknown outcome', { past: [justUnknown] }, wait('backoff', 1_000)],
+    ['longer after the second', { past: [unknown, justUnknown] }, wait('backoff', 4_000)],
+    [
+      'as long as the upstream asked',
+      { past: [{ ...justUnknown, retryAfterMs: 30_000 }] },
+      wait('backoff', 30_000),
+    ],
+    [
+      'also when a client waits',
+      { sync: true, past: [{ ...justUnknown, retryAfterMs: 30_000 }] },
+      wait('backoff', 30_000),
+    ],
+    ['when its inputs could not be read', { past: [unread, unread] }, wait('backoff', 4_000)],
+    [
+      'to the deadline at most',
+      { past: [justUnknown], deadlineAtMs: nowMs + 500 },
+      wait('backoff', 500),
+    ],
+    [
+      'not beyond the deadline, because the upstream asked',
+      { past: [{ ...justUnknown, retryAfterMs: 30_000 }], deadlineAtMs: nowMs + 30_000 },
+      end('upstream_error', 'unknown', true),
+    ],
+  ],
+  waits: [
+    [
+      'in line on every channel where a place may come free',
+      { channels: [state('one', full), state('two', slow), state('three', cooling)] },
+      { ...wait('channel_full', 4_000), inLine: ['one', 'two'] },
+    ],
+    [
+      'in line while a client waits',
+      { sync: true, channels: [state('one', full), two].slice(0, 1) },
+      { ...wait('channel_full', 4_000), inLine: ['one'] },
+    ],
+    [
+      'for the shortest cooldown',
+      { channels: [state('one', cooling), state('two', coolingSoon)] },
+      wait('cooldown', 2_000, 'two'),
+    ],
+    [
+      'for a short cooldown while a client waits',
+      { sync: true, channels: [state('one', coolingSoon)] },
+      wait('cooldown', 2_000),
+    ],
+    [
+      'for a pause a quarter of a minute',
+      { channels: [state('one', paused)] },
+      wait('channel_paused', 15_000),
+    ],
+    [
+      'for a pause a minute when it is old',
+      { createdAtMs: 0, channels: [state('one', paused)] },
+      wait('channel_paused', 60_000),
+    ],
+    [
+      'to the deadline at most',
+      { channels: [state('one', paused)], deadlineAtMs: nowMs + 7_000 },
+      wait('channel_paused', 7_000),
+    ],
+    ['for a fault of its channel', { channels: [state('one', faulty)] }, wait('cooldown', 15_000)],
+  ],
+  ends: [
+    [
+      'when the upstream rejects the content',
+      { past: [past({ class: 'rejected', reason: 'content_policy' })] },
+      end('content_policy_violation', 'rejected'),
+    ],
+    [
+      'when the upstream makes no image',
+      { past: [past({ class: 'rejected', reason: 'no_image' })] },
+      end('no_image_generated', 'rejected'),
+    ],
+    [
+      'when the upstream rejects the request',
+      { past: [past({ class: 'rejected', reason: 'invalid_request' })] },
+      end('upstream_invalid_request', 'rejected'),
+    ],
+    [
+      'rejected, and says that work was possible',
+      { past: [unknown, past({ class: 'rejected', reason: 'no_image' })] },
+      end('no_image_generated', 'rejected', true),
+    ],
+    [
+      'when three calls may have done work',
+      { past: [unknown, unknown, unknown] },
+      end('upstream_error', 'unknown', true),
+    ],
+    [
+      'after a hundred refusals',
+      { past: hundred },
+      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 10_000 }),
+    ],
+    ['at the deadline', { deadlineAtMs: nowMs }, end('generation_timeout', 'deadline')],
+    [
+      'at the deadline with the last refusal',
+      { deadlineAtMs: nowMs, past: [refused] },
+      end('rate_limit_exceeded', 'refused'),
+    ],
+    ['when it is given up', { givenUp: true }, end('upstream_error', 'unknown', true)],
+    [
+      'when the quota of every channel is used up',
+      { past: [exhausted, on('two', exhausted)] },
+      end('rate_limit_exceeded', 'exhausted'),
+    ],
+    [
+      'when every channel has a fault',
+      { past: [fault, on('two', fault)] },
+      end('upstream_error', 'operator_fault'),
+    ],
+    [
+      'with the latest outcome of its only channel',
+      { past: [refused, fault], channels: [one] },
+      end('upstream_error', 'operator_fault'),
+    ],
+    [
+      'when a cooldown passes the deadline',
+      { channels: [state('one', cooling)], deadlineAtMs: nowMs + 19_000 },
+      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 20_000 }),
+    ],
+    [
+      'when a fault passes the deadline',
+      { channels: [state('one', faulty)], deadlineAtMs: nowMs + 19_000 },
+      end('upstream_error', 'operator_fault'),
+    ],
+  ],
+  'ends while a client waits': [
+    [
+      'when every channel has refused',
+      { sync: true, past: [justRefused, on('two', justRefused)] },
+      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 7_000 }),
+    ],
+    [
+      'with the earliest Retry-After of its channels',
+      { sync: true, past: [refused, on('two', justRefused)] },
+      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 7_000 }),
+    ],
+    [
+      'with the only Retry-After',
+      {
+        sync: true,
+        past: [justRefused, on('two', past({ class: 'refused', reason: 'not_sent' }))],
+      },
+      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 7_000 }),
+    ],
+    [
+      'with none that has passed',
+      { sync: true, past: [justRefused, on('two', { ...refused, closedAtMs: 0 })] },
+      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 0 }),
+    ],
+    [
+      'for a long cooldown, also beside a paused channel',
+      { sync: true, channels: [state('one', cooling), state('two', paused)] },
+      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 20_000 }),
+    ],
+    [
+      'for a paused channel',
+      { sync: true, channels: [state('one', paused)] },
+      end('upstream_error', 'operator_fault'),
+    ],
+    [
+      'for a fault of its channel',
+      { sync: true, channels: [state('one', faulty)] },
+      end('upstream_error', 'operator_fault'),
+    ],
+  ],
+}
+
+for (const [what, cases] of Object.entries(rows)) {
+  describe(`a task ${what}`, () => {
+    it.each(cases)('%s', (_title, known, expected) => {
+      expect(step(known)).toMatchObject(expected)
+    })
+  })
+}

@@ -29,13 +29,7 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ['403 of moderation', codes(403, 'content_policy_violation'), 'rejected content_policy'],
   ['400 of Azure’s filter', codes(400, 'contentfilter'), 'rejected content_policy'],
   ['403 for a missing role', codes(403, 'iam_permission_denied'), 'operator_fault forbidden'],
-  ['403 naming the key', says('Your API key was leaked.'), 'operator_fault forbidden'],
-  ['403 naming the project', says('Your project is denied access.'), 'operator_fault forbidden'],
-  [
-    '403 naming an unverified one',
-    says('Your organization must be verified.'),
-    'operator_fault forbidden',
-  ],
+  ['403 whose message names the key', says('Your API key was leaked.'), 'rejected forbidden'],
   [
     '403 about content',
     says("This violates your organization's content policy."),
@@ -45,26 +39,6 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
     '403 that quotes a prompt',
     says('The prompt "a poster for my project" is not allowed.'),
     'rejected forbidden',
-  ],
-  [
-    '403 that quotes the start of a prompt',
-    says('Not allowed: “a poster for my project and its credentials...'),
-    'rejected forbidden',
-  ],
-  [
-    '403 that quotes marks in a prompt',
-    says('Not allowed: "a "red" project and its credentials'),
-    'rejected forbidden',
-  ],
-  [
-    '403 that quotes two prompts',
-    says(`Neither 'a hat' nor "a poster for my project" is allowed.`),
-    'rejected forbidden',
-  ],
-  [
-    '403 with a name in marks',
-    says("The model 'image-1' isn't in your organization's plan."),
-    'operator_fault forbidden',
   ],
   [
     '403 whose code names the project, and whose message mentions a policy',
@@ -81,11 +55,6 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
     '429 for a spend cap',
     answer(429, { message: 'You exceeded your monthly spending cap.' }),
     'exhausted quota_exhausted',
-  ],
-  [
-    '429 that quotes a prompt',
-    answer(429, { message: 'Too many like "a hat with a spending cap".' }),
-    'refused rate_limited',
   ],
   [
     '429 with advice about billing',

@@ -1,4 +1,4 @@
-import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
+import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import type { AnnounceEnd } from '../../../src/store/tasks/announceEnd.ts'
 import { useOpened } from '../useOpened.ts'

@@ -4,16 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
-import type { AttemptStore, OpenedAttempt } from '../../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../../../src/domain/upstream/answerMeta.ts'
-import { createProduceImage } from '../../../src/tasks/produceImage.ts'
+import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
+import type { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
 import type { ReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
 import { createReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
-import { alwaysBeating, createTestAttempts } from './testAttempts.ts'
+import { createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
+import { createTestProduceImage } from './testProduceImage.ts'
 
 /** The parts of a reconciler on a real database and a file blob store. An upstream call throws. */
 export type ReconcileWorld = {
@@ -32,8 +33,7 @@ export async function openReconcileWorld(): Promise<ReconcileWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'darkroom-reconcile-'))
   const attempts = await createTestAttempts(pool)
   const blobs = await createFileBlobStore({ directory, randomBytes })
-  const produceImage = createProduceImage({
-    beats: alwaysBeating,
+  const produceImage = createTestProduceImage({
     attempts,
     blobs,
     callUpstream: async () => {
@@ -87,19 +87,12 @@ export type TaskRow = {
 export async function taskRow(pool: Pool, taskId: string): Promise<TaskRow | undefined> {
   const { rows } = await pool.query<TaskRow>(
     `select status, failure_code as "failureCode", failure_cause as "failureCause",
-       failure_work_possible as "workPossible", started_at is not null as started, checks,
+       work_possible as "workPossible", started_at is not null as started, checks,
        extract(epoch from next_check_at - now())::float8 as "nextCheck"
      from task where task_id = $1`,
     [taskId],
   )
   return rows[0]
-}
-
-/** Opens an attempt. Throws when the gate does not open one. */
-export async function openAttempt(attempts: AttemptStore, taskId: string): Promise<OpenedAttempt> {
-  const begun = await attempts.beginAttempt({ taskId })
-  if (begun.kind !== 'opened') throw new Error(`not opened: ${begun.kind}`)
-  return begun.attempt
 }
 
 /** Ends the leases of all attempts of a task. */

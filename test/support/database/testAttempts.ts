@@ -1,11 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import type { Pool, PoolClient } from 'pg'
-import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
+import type { Pool } from 'pg'
+import { newUploadId } from '../../../src/domain/ids.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
-import type { Beats } from '../../../src/tasks/beats.ts'
+import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
+import { createAttemptStore } from '../../../src/store/attempts/attemptStore.ts'
+import type {
+  OpenedAttempt,
+  OpenInput,
+  OpenResult,
+} from '../../../src/store/attempts/openAttempt.ts'
 import type { AnnounceEnd } from '../../../src/store/tasks/announceEnd.ts'
-import { createAttemptStore } from '../../../src/wiring/stores.ts'
 
 /** A family B channel that no test calls, with the given fields replaced. */
 export function testChannel(given: Partial<Channel> = {}): Channel {
@@ -27,7 +32,7 @@ export function testMeta(taskId: string, attempt = 1): AnswerMeta {
   return { version: 1, taskId, attempt, image, native: { response: {}, imagePath: [] } }
 }
 
-/** Makes the calls of a task belong to a process that is lost. */
+/** Makes the calls of a task belong to a process that is silent. */
 export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
   await pool.query(`update attempt set process_id = 'lost' where task_id = $1`, [taskId])
 }
@@ -49,33 +54,42 @@ export async function countOpenAttempts(pool: Pool, taskId: string): Promise<num
   return rowCount
 }
 
-/**
- * Inserts an open attempt of the process `testProcessId`, as the transaction of `client` that opens a call does.
- * Returns its answer id.
- */
-export async function insertAttempt(
-  client: PoolClient,
+/** Asks for the next attempt of a task, on the given channel and for the process `testProcessId`. */
+export async function askToOpen(
+  attempts: AttemptStore,
   taskId: string,
-  n: number,
-): Promise<string> {
-  const answerId = `${taskId}-answer-${n}`
-  await client.query(
-    `insert into attempt
-       (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
-     values ($1, $2, 'b-main', 'familyb-image-2-vip', $3, 'key', now() + interval '1 minute', $4,
-       'workflow')`,
-    [taskId, n, answerId, testProcessId],
-  )
-  return answerId
+  given: Partial<OpenInput> = {},
+): Promise<OpenResult> {
+  const found = await attempts.readTaskFacts(taskId)
+  return attempts.openAttempt({
+    taskId,
+    n: found.kind === 'live' ? found.facts.attempts + 1 : 1,
+    answerId: newUploadId(randomBytes, 'answer'),
+    processId: testProcessId,
+    via: 'workflow',
+    channel: testChannel(),
+    ...given,
+  })
 }
 
-/** A process whose beats always succeed. */
-export const alwaysBeating: Pick<Beats, 'mayCall'> = { mayCall: () => true }
+/** Opens the next attempt of a task. Throws when it may not be opened. */
+export async function openAttempt(
+  attempts: AttemptStore,
+  taskId: string,
+  given: Partial<OpenInput> = {},
+): Promise<OpenedAttempt> {
+  const opened = await askToOpen(attempts, taskId, given)
+  if (opened.kind !== 'opened') throw new Error(`not opened: ${opened.kind}`)
+  return opened.attempt
+}
 
 /** The process of the attempt store that `createTestAttempts` returns. */
 export const testProcessId = 'this-process'
 
-/** Creates the attempt store of a worker, without jitter, and inserts the given channels. */
+/**
+ * Creates the attempt store of a worker, and inserts the given channels. The process `testProcessId` counts as present
+ * for an hour.
+ */
 export async function createTestAttempts(
   pool: Pool,
   channels: readonly Channel[] = [testChannel()],
@@ -86,18 +100,16 @@ export async function createTestAttempts(
   }
   await pool.query(
     // No test sends the beats of this process, so its last one lies in the future.
-    `insert into worker_process (process_id, seen_at) values ($1, now() + interval '1 day')
+    `insert into worker_process (process_id, seen_at, steady_since)
+     values ($1, now() + interval '1 day', now() - interval '1 minute')
      on conflict do nothing`,
     [testProcessId],
   )
   return createAttemptStore({
     pool,
-    processId: testProcessId,
     announceEnd,
-    randomBytes,
     random: () => 0,
-    channelsOf: (family) => channels.filter((channel) => channel.family === family),
-    callsMax: 3,
+    channels,
     retentionSeconds: 86_400,
     tombstoneSeconds: 604_800,
     inputRetentionSeconds: 86_400,

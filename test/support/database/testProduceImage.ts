@@ -1,11 +1,22 @@
-import type { ProduceImageDeps } from '../../../src/tasks/produceImage.ts'
+import { createPlaces } from '../../../src/domain/gate/places.ts'
+import { createLargeRequests } from '../../../src/tasks/largeRequests.ts'
+import type { ProduceImageDeps } from '../../../src/tasks/takeStep.ts'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
-import { alwaysBeating } from './testAttempts.ts'
+import { testProcessId } from './testAttempts.ts'
 
-/** Creates `produceImage` in a process that is present, by default with an empty blob store in memory. */
+/** Creates `produceImage` in a process that is present, without jitter, by default with a blob store in memory. */
 export function createTestProduceImage(
   given: Pick<ProduceImageDeps, 'attempts' | 'callUpstream'> & Partial<ProduceImageDeps>,
 ): ReturnType<typeof createProduceImage> {
-  return createProduceImage({ beats: alwaysBeating, blobs: createMemoryBlobs(), ...given })
+  return createProduceImage({
+    processId: testProcessId,
+    beats: { mayCall: () => true },
+    blobs: createMemoryBlobs(),
+    places: createPlaces(() => 0),
+    enterRequest: createLargeRequests(),
+    callsMax: 3,
+    random: () => 0,
+    ...given,
+  })
 }

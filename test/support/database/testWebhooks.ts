@@ -65,7 +65,7 @@ export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>): 
     endOne: async () => {
       const { taskId } = await insertTask(world.pool, { accountId })
       const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
-      await world.attempts.failTask(taskId, failure)
+      await world.attempts.failTask(taskId, failure, 0)
       return taskId
     },
     claim,

@@ -6,23 +6,31 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProduceResult } from '../../../src/tasks/produceImage.ts'
 import { cancelWorkflow, fetchHistory } from '../../../src/temporal/runs.ts'
 import type { Script, TemporalWorld } from './temporalWorld.ts'
-import { createScripts, handleOf, openTemporalWorld, startTestWorker } from './temporalWorld.ts'
+import {
+  createScripts,
+  failActivity,
+  handleOf,
+  openTemporalWorld,
+  startTestWorker,
+} from './temporalWorld.ts'
 import { until } from '../timing.ts'
 
 type Path = {
   readonly script: Script
   /** When the run is cancelled. `unseen`: before a worker has seen the run. */
   readonly cancel?: 'running' | 'unseen'
+  /** Whether an operator fails the first run of the activity. */
+  readonly failedByHand?: boolean
 }
 
 const succeeded: ProduceResult = { kind: 'succeeded' }
 const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'cooldown' })
 const rejected: ProduceResult = {
-  kind: 'end',
+  kind: 'failed',
   failure: { code: 'content_policy_violation', cause: 'rejected', workPossible: false },
 }
 const refused: ProduceResult = {
-  kind: 'end',
+  kind: 'failed',
   failure: {
     code: 'rate_limit_exceeded',
     cause: 'refused',
@@ -47,7 +55,10 @@ const paths: Readonly<Record<string, Path>> = {
     },
   },
   failedWithRetryAfter: { script: { produce: [wait(1_100), refused] } },
-  succeededWhileFailing: { script: { produce: [refused], recorded: 'succeeded' } },
+  givenUp: {
+    script: { produce: [() => sleep(1_500, succeeded), rejected] },
+    failedByHand: true,
+  },
   cancelled: { script: { produce: [wait(600_000)], cancelled: true }, cancel: 'running' },
   cancelledUnseen: { script: { produce: [], cancelled: true }, cancel: 'unseen' },
   cancelUnseenRefused: { script: { produce: [succeeded], cancelled: false }, cancel: 'unseen' },
@@ -82,10 +93,12 @@ async function record(world: TemporalWorld, path: Path): Promise<unknown> {
   await world.startTask(start)
   if (path.cancel === 'unseen') await cancelWorkflow(world.temporal, taskId)
   const worker = await startTestWorker(world.settings, scripts.activities)
-  if (path.cancel === 'running') {
+  const isAfterStart = path.cancel === 'running' || path.failedByHand === true
+  if (isAfterStart) {
     await until('a run', () => (scripts.seenOf(taskId).runsAtMs.length > 0 ? true : undefined))
-    await cancelWorkflow(world.temporal, taskId)
   }
+  if (path.cancel === 'running') await cancelWorkflow(world.temporal, taskId)
+  if (path.failedByHand === true) await failActivity(world, taskId)
   await handleOf(world, taskId)
     .result()
     .catch(() => {})

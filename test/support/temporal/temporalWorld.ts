@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { createActivities } from '../../../activities/createActivities.ts'
-import type { TaskFailure } from '../../../src/domain/failure.ts'
 import { newTaskId, workflowIdOf } from '../../../src/domain/ids.ts'
 import type { StartTask, TaskStart } from '../../../src/domain/ports/taskRuns.ts'
-import type { ProduceResult, Stage } from '../../../src/tasks/produceImage.ts'
+import type { ProduceResult } from '../../../src/tasks/produceImage.ts'
+import type { ProduceInput } from '../../../src/tasks/takeStep.ts'
 import type { Temporal, TemporalSettings } from '../../../src/temporal/connect.ts'
 import { connectTemporal } from '../../../src/temporal/connect.ts'
 import { ensureNamespace, registerSearchAttributes } from '../../../src/temporal/namespace.ts'
@@ -76,6 +76,21 @@ export function handleOf(world: Pick<TemporalWorld, 'temporal'>, taskId: string)
   return world.temporal.client.workflow.getHandle(workflowIdOf(taskId))
 }
 
+/** Fails the pending activity of a task's workflow for good, as an operator does in Temporal's UI. */
+export async function failActivity(
+  world: Pick<TemporalWorld, 'temporal' | 'settings'>,
+  taskId: string,
+): Promise<void> {
+  const { raw } = await handleOf(world, taskId).describe()
+  await world.temporal.client.workflowService.respondActivityTaskFailedById({
+    namespace: world.settings.namespace,
+    workflowId: workflowIdOf(taskId),
+    activityId: raw.pendingActivities?.[0]?.activityId ?? '',
+    failure: { message: 'an operator', applicationFailureInfo: { nonRetryable: true } },
+    identity: 'an operator',
+  })
+}
+
 let prepared: Promise<WorkflowBundle> | undefined
 
 /** The workflow code of this repository. */
@@ -121,44 +136,35 @@ export function useScriptedWorld(
   )
 }
 
-type Run = {
-  readonly taskId: string
-  readonly signal?: AbortSignal
-  readonly onStage?: (stage: Stage) => void
-}
-type Line = ProduceResult | Error | ((run: Run) => Promise<ProduceResult>)
+type Line = ProduceResult | Error | ((run: ProduceInput) => Promise<ProduceResult>)
 
 /** What happens to one task: each run of `produceImage` takes the next line of `produce`, then repeats the last. */
 export type Script = {
   readonly produce: readonly Line[]
-  readonly recorded?: 'succeeded' | 'failed' | 'over'
   readonly cancelled?: boolean
 }
 
 /** What the activities saw of one task. `runsAtMs` are milliseconds of a monotonic clock. */
-export type Seen = { readonly runsAtMs: number[]; readonly failures: TaskFailure[] }
+export type Seen = { readonly runsAtMs: number[]; readonly givenUp: boolean[] }
 
 /** Activities in which each task follows its script, so that only Temporal and the workflow code are real. */
 export function createScripts() {
   const scripts = new Map<string, Script>()
   const seen = new Map<string, Seen>()
   const seenOf = (taskId: string): Seen => {
-    const found = seen.get(taskId) ?? { runsAtMs: [], failures: [] }
+    const found = seen.get(taskId) ?? { runsAtMs: [], givenUp: [] }
     seen.set(taskId, found)
     return found
   }
   const activities = createActivities({
     produceImage: async (run) => {
       const { produce } = scripts.get(run.taskId) ?? { produce: [] }
-      const { runsAtMs } = seenOf(run.taskId)
+      const { runsAtMs, givenUp } = seenOf(run.taskId)
+      givenUp.push(run.giveUp ?? false)
       const line = produce[runsAtMs.length] ?? produce.at(-1)
       runsAtMs.push(performance.now())
       if (line === undefined || line instanceof Error) throw line ?? new Error('no script')
       return typeof line === 'function' ? line(run) : line
-    },
-    settleOrFail: async (taskId, failure) => {
-      seenOf(taskId).failures.push(failure)
-      return scripts.get(taskId)?.recorded ?? 'failed'
     },
     cancelTask: async (taskId) =>
       (scripts.get(taskId)?.cancelled ?? true) ? 'cancelled' : 'call_under_way',

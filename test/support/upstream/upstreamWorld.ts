@@ -21,7 +21,7 @@ export type CallOptions = {
   readonly prompt?: string
   readonly models?: Channel['models']
   readonly channel?: Partial<Channel>
-  readonly call?: Partial<Omit<UpstreamCall, 'takeRequest' | 'channel'>>
+  readonly call?: Partial<Omit<UpstreamCall, 'request' | 'channel'>>
 }
 
 /** Calls upstreams over real HTTP, with blobs in a temporary folder. */
@@ -65,7 +65,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
         ...options.channel,
       },
       model: request.model,
-      takeRequest: () => request,
+      request,
       origin: { taskId: 'task_test', attempt: 1 },
       upstreamKey: 'attempt-1',
       timeoutMs,

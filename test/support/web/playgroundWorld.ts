@@ -3,6 +3,7 @@ import { beforeEach, expect } from 'vitest'
 import type { SimulatorCall } from '../../../src/dev/simulator/calls.ts'
 import type { CalmService } from '../service/calmService.ts'
 import { calmService } from '../service/calmService.ts'
+import { until } from '../timing.ts'
 import { useOpened } from '../useOpened.ts'
 import type { Visit } from './browser.ts'
 import { launchChromium, noChromium, visit } from './browser.ts'
@@ -56,7 +57,9 @@ async function openPlaygroundWorld(): Promise<PlaygroundWorld> {
     calls: (prompt, count = 0) => service.simulator.waitForCalls(count, { prompt }),
     hold: async (prompt) => {
       await service.simulator.script({ prompt }, ['hold'])
-      return () => service.simulator.release({ prompt })
+      // The task is shown as processing a moment before the simulator holds its call.
+      const release = async () => (await service.simulator.release({ prompt })) > 0 || undefined
+      return () => until('a held call', release)
     },
     inStudio: async (work, { account, ...context } = {}) => {
       const { secret } = account ?? (await service.account(10_000))

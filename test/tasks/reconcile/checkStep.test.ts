@@ -1,24 +1,24 @@
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunReport, StartResult } from '../../../src/domain/ports/taskRuns.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
+import type { LostCall } from '../../../src/store/attempts/beats.ts'
 import { createBeatStore } from '../../../src/store/attempts/beats.ts'
 import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
 import { createLoseStep } from '../../../src/tasks/reconcile/loseStep.ts'
-import { createSettleStored } from '../../../src/tasks/settleOrFail.ts'
+import { createSettleOrFail } from '../../../src/tasks/settleOrFail.ts'
 import { reportRun } from '../../../src/temporal/runs.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
   endLease,
-  openAttempt,
   openReconcileWorld,
   runStep,
   setTask,
   storeTestAnswer,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
-import { loseWorker } from '../../support/database/testAttempts.ts'
+import { loseWorker, openAttempt } from '../../support/database/testAttempts.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
 import { openTestWorld, handleOf, testStart } from '../../support/temporal/temporalWorld.ts'
@@ -41,7 +41,7 @@ beforeEach(async () => {
 })
 
 function check(
-  given: Partial<Pick<CheckDeps, 'settleStored' | 'onError'>> & {
+  given: Partial<Pick<CheckDeps, 'settleOrFail' | 'attempts' | 'onError'>> & {
     readonly report?: RunReport
     readonly start?: StartResult
   } = {},
@@ -58,7 +58,7 @@ function check(
       startTask: start === undefined ? temporal.startTask : async () => start,
       attempts,
       produceImage: world.produceImage,
-      settleStored: createSettleStored({ attempts, blobs }),
+      settleOrFail: createSettleOrFail({ attempts, blobs }),
       onError: (taskId, error) => {
         throw new Error(`${taskId} was not checked`, { cause: error })
       },
@@ -166,7 +166,9 @@ describe('a task whose run was terminated', () => {
     )
     const beats = createBeatStore(judge)
     onTestFinished(beats.close)
-    expect(await runStep(createLoseStep(beats))).toEqual([{ found: 'lost', count: 1, taskId }])
+    const loseCall = (call: LostCall) => world.attempts.loseAttempt({ ...call, judge: 'judge' })
+    const step = createLoseStep({ lostCalls: beats.lostCalls, loseCall })
+    expect(await runStep(step)).toEqual([{ found: 'lost', count: 1, taskId }])
     expect(await check()).toEqual([{ found: 'failed', count: 1, taskId }])
     expect(await taskRow(world.pool, taskId)).toMatchObject({
       failureCode: 'upstream_error',
@@ -181,11 +183,16 @@ describe('a task whose run was terminated', () => {
     async (report) => {
       const { taskId } = await insertTask(world.pool)
       await setTask(world.pool, taskId, overdue)
-      const settleStored = async () => {
-        await openAttempt(world.attempts, taskId)
-        return false
+      const { attempts, blobs } = world
+      const readTaskFacts = async (id: string) => {
+        const facts = await attempts.readTaskFacts(id)
+        await openAttempt(attempts, taskId)
+        return facts
       }
-      expect(await check({ report, settleStored })).toEqual([])
+      const settleOrFail = createSettleOrFail({ attempts: { ...attempts, readTaskFacts }, blobs })
+      const cancelTask = async () => 'work_possible' as const
+      const given = { report, settleOrFail, attempts: { ...attempts, cancelTask } }
+      expect(await check(given)).toEqual([])
       const row = await taskRow(world.pool, taskId)
       expect(row).toMatchObject({ status: 'processing' })
       expect(row?.nextCheck).toBeGreaterThan(2)

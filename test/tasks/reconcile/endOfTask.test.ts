@@ -1,19 +1,18 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
-import { createSettleOrFail, createSettleStored } from '../../../src/tasks/settleOrFail.ts'
+import { createSettleOrFail } from '../../../src/tasks/settleOrFail.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
-  openAttempt,
   openReconcileWorld,
   runStep,
   setTask,
   storeTestAnswer,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
-import { alwaysBeating } from '../../support/database/testAttempts.ts'
+import { openAttempt } from '../../support/database/testAttempts.ts'
+import { createTestProduceImage } from '../../support/database/testProduceImage.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 
 let world: ReconcileWorld
@@ -38,7 +37,7 @@ function endStep(produceImage = world.produceImage) {
     store,
     produceImage,
     attempts,
-    settleStored: createSettleStored({ attempts, blobs }),
+    settleOrFail: createSettleOrFail({ attempts, blobs }),
     reportRun: async () => 'running',
     startTask: async () => ({ kind: 'exists' }),
     onError: (taskId) => void failed.push(taskId),
@@ -127,8 +126,7 @@ describe('the end of a task past its deadline', () => {
       const callUpstream = async () => {
         throw new Error('the reconciler called an upstream')
       }
-      const produceImage = createProduceImage({
-        beats: alwaysBeating,
+      const produceImage = createTestProduceImage({
         attempts: world.attempts,
         blobs,
         callUpstream,
@@ -168,8 +166,8 @@ describe('the end of a task past its deadline', () => {
       expect(await settleOrFail(taskId, failure)).toBe('over')
       // The store can be read again and contains the image.
       expect(await endStep().run()).toEqual([])
-      const settleStored = createSettleStored({ attempts: world.attempts, blobs: world.blobs })
-      expect(await settleStored(taskId)).toBe(false)
+      const again = createSettleOrFail({ attempts: world.attempts, blobs: world.blobs })
+      expect(await again(taskId, failure)).toBe('over')
       expect(await balanceOf(world.pool, accountId)).toEqual(released)
     })
 

@@ -5,12 +5,12 @@ import { createStartStep } from '../../../src/tasks/reconcile/startStep.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
-  openAttempt,
   openReconcileWorld,
   runStep,
   setTask,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
+import { openAttempt } from '../../support/database/testAttempts.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
 import { openTestWorld, handleOf } from '../../support/temporal/temporalWorld.ts'

@@ -12,9 +12,8 @@ import {
 import { readAnswerMeta } from '../../../src/tasks/storedAnswer.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
-import { loseWorker } from '../../support/database/testAttempts.ts'
+import { openAttempt } from '../../support/database/testAttempts.ts'
 import {
-  openAttempt,
   openReconcileWorld,
   runStep,
   setTask,
@@ -93,14 +92,16 @@ describe('the sweep', () => {
     const { taskId } = await insertTask(world.pool)
     const { n, answerId } = await openAttempt(world.attempts, taskId)
     const failure = { code: 'generation_timeout', cause: 'deadline', workPossible: true } as const
-    await loseWorker(world.pool, taskId)
-    await world.attempts.failTask(taskId, failure)
+    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+    await world.attempts.failTask(taskId, failure, 1)
     await world.pool.query('update upload set sweep_after = now()')
     const store = async () => {
       await storeTestAnswer(world.blobs, { taskId, n, answerId })
       const meta = await readAnswerMeta(world.blobs, answerId)
       if (meta === undefined) throw new Error('the answer was not stored')
       expect(await world.attempts.settleTask({ meta, answerId })).toBe(false)
+      const evidence = { reason: 'image' } as const
+      await world.attempts.closeAttempt({ taskId, n, class: 'succeeded', evidence })
     }
     return { store, answerId }
   }
@@ -145,7 +146,7 @@ describe('what is kept of failed tasks for a retry', () => {
        values ($1, 'input', $2, $3, 'infinity')`,
       [name, taskId, bytes],
     )
-    await world.attempts.failTask(taskId, failure)
+    await world.attempts.failTask(taskId, failure, 0)
     const until = `now() + interval '${hours} hours'`
     await setTask(world.pool, taskId, { retry_until: until })
     return taskId
@@ -205,12 +206,9 @@ describe('the purge', () => {
       `insert into idempotency_key (account_id, key_digest, task_id) values ($1, '\\x01', $2)`,
       [accountId, taskId],
     )
-    await loseWorker(world.pool, taskId)
-    await world.attempts.failTask(taskId, {
-      code: 'upstream_error',
-      cause: 'unknown',
-      workPossible: true,
-    })
+    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+    await world.attempts.failTask(taskId, failure, 1)
     expect(await purge()).toEqual([])
 
     await setTask(world.pool, taskId, { purge_at: 'now()' })

@@ -126,14 +126,21 @@ create table task (
   -- The price, which is held at submit.
   credits bigint not null check (credits >= 0),
 
-  -- The status, and when it changed.
-  status text not null default 'queued' check (status in ('queued', 'processing', 'failed', 'succeeded')),
+  -- The status, and when it changed. A task is live while `completed_at` is null.
+  status text not null default 'queued' check (status in ('queued', 'processing', 'succeeded', 'failed')),
   created_at timestamptz not null default now(),
   -- When the task's workflow was first known to exist in Temporal.
   started_at timestamptz,
   -- When the first upstream call began.
   processing_at timestamptz,
   completed_at timestamptz,
+
+  -- Its attempts: how many were opened, which one is open, and whether an upstream call may have done paid work. A
+  -- call may have done work when its attempt was closed as unknown. An ended task has no open attempt here, though the
+  -- row of an attempt may stay open until its worker closes it.
+  attempts integer not null default 0,
+  open_attempt integer,
+  work_possible boolean not null default false,
 
   -- Time limits. No attempt begins at or after `deadline_at`. By `hard_end_at` every call of the task is
   -- over, and the task then ends. It succeeds only if it has a stored answer.
@@ -144,10 +151,9 @@ create table task (
   -- When the record of an ended task expires and its idempotency key becomes free.
   purge_at timestamptz,
 
-  -- How a failed task ended. `failure_work_possible` means that a call may have done paid work upstream.
+  -- How a failed task ended.
   failure_code text,
   failure_cause text,
-  failure_work_possible boolean,
   failure_retry_after_ms bigint,
   -- How long the request and the inputs of a failed task are kept for a retry, and their bytes together. Null:
   -- they are not kept.
@@ -171,9 +177,10 @@ create table task (
   next_check_at timestamptz not null default now() + interval '2 seconds',
   checks integer not null default 0,
 
-  check ((status in ('failed', 'succeeded')) = (completed_at is not null)),
+  check ((status in ('succeeded', 'failed')) = (completed_at is not null)),
   check ((status = 'failed') = (failure_code is not null)),
-  check ((status = 'succeeded') = (answer_id is not null))
+  check ((status = 'succeeded') = (answer_id is not null)),
+  check (open_attempt is null or (open_attempt = attempts and completed_at is null))
 ) with (fillfactor = 70);
 -- For the lists of tasks, newest first (src/store/tasks/listTasks.ts). Only failed tasks have an index of their own: other
 -- filters are tested on the tasks of the account one after the other.
@@ -230,89 +237,61 @@ create table worker_process (
   steady_since timestamptz not null default clock_timestamp()
 ) with (fillfactor = 50);
 
--- One upstream call of a task. The row of an attempt is written before its call is sent.
+-- One upstream call of a task. The row of an attempt is written before its call is sent. Every attempt is closed, also
+-- the one of a task that has ended: by its worker, or by who finds its worker lost.
 create table attempt (
   task_id text not null references task on delete cascade,
-  n integer not null,
+  n integer not null check (n > 0),
   channel text not null,
   model text not null,
   -- The upload where this attempt stores its answer.
   answer_id text not null,
-  -- The Idempotency-Key that is sent upstream. After an unknown outcome, the next attempt has the same key.
-  upstream_key text not null,
+  -- The process that makes the call.
+  process_id text not null,
+  -- How the task came to the process: as an offer, or through the activity of its workflow.
+  via text not null check (via in ('offer', 'workflow')),
 
   opened_at timestamptz not null default clock_timestamp(),
   -- The lease. Until this time an open attempt takes a place on its channel.
   lease_until timestamptz not null,
-  -- The process that makes the call (`worker_process`).
-  process_id text not null,
-  -- How the task came to the process: through the activity of its workflow, or as an offer, which needs no Temporal.
-  via text not null,
 
   closed_at timestamptz,
-  class text,
+  class text check (class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown')),
   reason text,
   http_status integer,
   upstream_request_id text,
   latency_ms integer,
   retry_after_ms bigint,
   primary key (task_id, n),
-  check (n > 0 and via in ('offer', 'workflow')),
-  check (num_nonnulls(closed_at, class, reason) in (0, 3)),
-  check (class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown'))
+  check ((closed_at is null) = (class is null) and (closed_at is null) = (reason is null))
 );
--- An open attempt has neither `closed_at` nor `class` nor `reason`. A statement that reads the open attempts of a
--- channel asks for `closed_at is null`, so that it uses this index. A statement that reads those of a task asks for
--- `reason is null`, so that it uses the primary key. Otherwise PostgreSQL may read the whole of this index, in which
--- every attempt stays that closed since the oldest snapshot.
-create index attempt_open on attempt (channel, opened_at) where closed_at is null;
+-- The calls under way of a channel and model.
+create index attempt_open on attempt (channel, model) where closed_at is null;
 
 -- CHANNELS
 
--- Every configured channel has a row. A transaction that counts the open attempts of a channel and opens one
--- more locks this row first.
+-- Every configured channel has a row. `open_attempt` locks it while it counts the channel's calls and opens one more.
 create table channel (
   name text primary key,
   paused_at timestamptz,
-  pause_reason text,
-  -- How many different tasks in a row had a call that failed by the operator's fault. A refusal leaves the
-  -- number as it is. Any other outcome sets it to 0.
-  faults integer not null default 0,
-  fault_task_id text,
-  -- The gate counts open attempts from here on.
-  open_since timestamptz not null default '-infinity'
+  pause_reason text
 );
 
--- The cooldown and slow start of one model on one channel. src/domain/gate/cooldown.ts explains the columns.
--- There is no row if the model was not refused lately.
+-- Why a channel gets no calls, or fewer, for one model, or for every model when `model` is `*`. No call begins before
+-- `until_at`. Afterwards at most `max` calls are under way, and one begins in 200 ms at most. Every image adds one to
+-- `max`, and a refusal of a call that began after `until_at` halves it. The row no longer counts when `max` has reached
+-- the places of the channel, or 60 seconds after an `until_at` that nothing has renewed.
+--
+-- A fault (a wrong credential, an unknown model) counts until the first image: one call goes at the end of each
+-- `until_at`, and when it fails too, `length_ms` doubles.
 create table cooldown (
   channel text not null,
   model text not null,
+  fault boolean not null,
   until_at timestamptz not null,
-  window_at timestamptz,
-  granted integer not null default 0,
-  learned integer not null default 1,
-  refusals integer not null default 0,
-  slot_at timestamptz not null,
-  slot_ms double precision not null default 0,
-  -- When a call counts as not refused, if refusals came later than usual.
-  taken_after_ms double precision,
+  max integer not null check (max > 0),
+  length_ms float8 not null,
   primary key (channel, model)
-) with (fillfactor = 50);
-
--- Tasks that wait for a place on a full channel. A free place goes to the next task in this queue, not to the
--- task that happens to ask first. `aheadSql` in src/store/channels/placeQueue.ts decides which task is next. The
--- table is unlogged: after a crash of PostgreSQL it is empty, and waiting tasks join again when they ask again.
-create unlogged table place_queue (
-  channel text not null,
-  task_id text not null,
-  account_id text not null,
-  -- A client waits for the task on an open connection.
-  sync boolean not null,
-  since timestamptz not null default clock_timestamp(),
-  -- A task that has not asked again by this time has left the queue.
-  present_until timestamptz not null,
-  primary key (channel, task_id)
 ) with (fillfactor = 50);
 
 -- WEBHOOKS
@@ -395,113 +374,117 @@ language sql immutable as $$
     (date_trunc(period, instant at time zone 'UTC') + ('1 ' || period)::interval) at time zone 'UTC'
 $$;
 
--- The gate's fast path (src/store/attempts/beginFirstCall.ts). Opens the first attempts of queued tasks on free
--- channels. The function first looks without locks which tasks can begin. Then it locks rows in the gate's order
--- and checks every condition after the locks. This works because in PL/pgSQL each statement sees everything that
--- was committed before the statement began. A task that is locked already is left out, so that it does not delay
--- the others.
+-- What keeps calls of a model from a channel now: `paused`, `full`, `cooldown` (until `until_at`) or `slow_start` (after
+-- a cooldown). Null: nothing. `fault` tells a cooldown for a fault from one for a refusal.
+create function channel_bar(
+  the_channel text, the_model text, concurrency_max integer,
+  out bar text, out until_at timestamptz, out fault boolean
+) language plpgsql as $$
+declare
+  known cooldown;
+  under_way integer;
+  last_opened timestamptz;
+begin
+  if not exists (select from channel c where c.name = the_channel and c.paused_at is null) then
+    bar := 'paused';
+    return;
+  end if;
+  if concurrency_max <= (
+    select count(*) from attempt a
+    where a.channel = the_channel and a.closed_at is null and a.lease_until > clock_timestamp()
+  ) then
+    bar := 'full';
+    return;
+  end if;
+  for known in
+    select * from cooldown d where d.channel = the_channel and d.model in (the_model, '*')
+      and (d.fault or d.until_at > clock_timestamp() - interval '60 seconds')
+    order by d.until_at desc
+  loop
+    until_at := known.until_at;
+    fault := known.fault;
+    if known.until_at > clock_timestamp() then
+      bar := 'cooldown';
+      return;
+    end if;
+    continue when known.max >= concurrency_max;
+    select count(*), max(a.opened_at) into under_way, last_opened from attempt a
+    where a.channel = the_channel and (known.model = '*' or a.model = the_model)
+      and a.closed_at is null and a.lease_until > clock_timestamp();
+    if under_way >= known.max or last_opened > clock_timestamp() - interval '200 milliseconds' then
+      bar := 'slow_start';
+      return;
+    end if;
+  end loop;
+end $$;
+
+-- Opens attempt `the_n` of a task on a channel: writes the attempt and the upload of its answer, and sets the task
+-- processing. Only when all of this holds:
+-- - the task is live and before its deadline, has no open attempt and has had `the_n` - 1 attempts (else `over` or
+--   `changed`);
+-- - the calling process has sent a beat in the last 8 seconds (else `not_present`). A process counts as lost after 15
+--   seconds of silence, so it has time to begin the call;
+-- - nothing keeps the call from the channel (else what `channel_bar` says).
 --
--- The first four arrays have one value for each task. The other arrays have two: the first one is for tasks of
--- family A, the second one for tasks of family B. If a channel has fewer free places than tasks, the tasks that
--- come first in the array get them.
---
--- Returns a row for each attempt that it has opened: its answer, account, family and model of the task, the
--- milliseconds until its hard end, and the request. Writes nothing for the other tasks.
---
--- Tasks are read by their ids alone, and their status is checked afterwards: with the status as a condition,
--- PostgreSQL may read the index of all live tasks.
-create function begin_first_calls(
-  the_tasks text[],
-  the_answers text[],
-  the_vias text[],
-  -- Larger requests are not read, because the locks last until their last byte is sent to the worker.
-  request_bytes_maxima float8[],
-  -- The channel that comes first in the order of the tasks, its places, and the limit for a call on it in
-  -- milliseconds. Null: the family has no channel.
-  channel_names text[],
-  concurrency_maxima integer[],
-  timeouts_ms float8[],
-  -- How many milliseconds longer than the call the lease of an attempt lasts.
-  lease_grace_ms float8,
-  the_process text
+-- Looks without locks first, so that many tasks that may not call hold no lock and write nothing. Then it locks the task
+-- and the channel and looks again: in PL/pgSQL, each statement sees everything that was committed before it began. Asked
+-- again with the same answer, it says `opened` again, so that a lost reply costs nothing.
+create function open_attempt(
+  the_task text, the_n integer, the_answer text, the_process text, the_via text,
+  the_channel text, concurrency_max integer, timeout_ms float8, lease_grace_ms float8
 ) returns table (
-  answer_id text,
+  outcome text,
   account_id text,
-  family text,
   model text,
+  -- The number of the attempt whose key the call sends upstream: after an unknown outcome, that attempt's.
+  key_n integer,
   hard_end_ms float8,
   request text
-)
-language plpgsql as $$
+) language plpgsql as $$
 #variable_conflict use_column
 declare
-  able text[];
-  needed text[];
+  t task;
+  lease_until timestamptz;
 begin
-  with found as materialized (
-    select t.task_id, t.status, t.family, t.model, octet_length(t.request) as request_bytes
-    from task t where t.task_id = any(the_tasks)
-  )
-  select array_agg(found.task_id), array_agg(distinct c.name) into able, needed
-  from unnest(the_tasks, request_bytes_maxima) as asked (task_id, request_bytes_max)
-  join found using (task_id)
-  join channel c on c.name = channel_names[case found.family when 'A' then 1 else 2 end]
-  where found.status = 'queued' and found.request_bytes <= asked.request_bytes_max
-    and not exists (select from cooldown d where d.channel = c.name and d.model = found.model)
-    and not exists (
-      select from place_queue p where p.channel = c.name and p.present_until > clock_timestamp()
-    );
-  if able is null then return; end if;
-  with locked as materialized (
-    select t.task_id from task t where t.task_id = any(able) for update skip locked
-  )
-  select array_agg(task_id) into able from locked;
-  if able is null then return; end if;
-  perform from channel c where c.name = any(needed) order by c.name for update;
-  return query
-  with free as materialized (
-    select c.name, n as chosen, timeouts_ms[n] as timeout_ms,
-      concurrency_maxima[n] - (
-        select count(*) from attempt a
-        where a.channel = c.name and a.opened_at >= c.open_since and a.closed_at is null
-          and a.lease_until > clock_timestamp()
-      ) as places
-    from generate_series(1, 2) as n
-    join channel c on c.name = channel_names[n]
-    where c.name = any(needed) and c.paused_at is null
-  ), found as materialized (
-    select t.task_id, t.status, t.family, t.model, t.deadline_at, t.hard_end_at
-    from task t where t.task_id = any(able)
-  ), ready as materialized (
-    select found.task_id, found.model, free.name as channel, asked.answer_id, asked.via, free.places,
-      row_number() over (partition by free.name order by asked.place) as rank,
-      extract(epoch from found.hard_end_at - clock_timestamp()) * 1000 as hard_end_ms, free.timeout_ms
-    from unnest(the_tasks, the_answers, the_vias) with ordinality as asked (task_id, answer_id, via, place)
-    join found using (task_id)
-    join free on free.chosen = case found.family when 'A' then 1 else 2 end
-    where found.status = 'queued' and clock_timestamp() < found.deadline_at
-      and not exists (select from cooldown d where d.channel = free.name and d.model = found.model)
-      and not exists (
-        select from place_queue p
-        where p.channel = free.name and p.task_id <> found.task_id and p.present_until > clock_timestamp()
-      )
-  ), begun as materialized (
-    select *, clock_timestamp()
-      + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond' as lease_until
-    from ready where rank <= places
-  ), opened as (
-    insert into attempt
-      (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
-    select task_id, 1, channel, model, answer_id, task_id || '-1', lease_until, the_process, via
-    from begun
-  ), answer as (
-    insert into upload (upload_id, kind, task_id, sweep_after)
-    select answer_id, 'answer', task_id, 'infinity' from begun
-  ), queue as (
-    delete from place_queue p using begun where p.task_id = begun.task_id
-  )
-  update task t set status = 'processing', processing_at = clock_timestamp(), checks = 0,
-    next_check_at = least(t.hard_end_at, begun.lease_until)
-  from begun where t.task_id = any(able) and t.task_id = begun.task_id
-  returning begun.answer_id, t.account_id, t.family, t.model, begun.hard_end_ms::float8, t.request;
+  for look in 1..2 loop
+    if look = 2 then
+      perform from task where task.task_id = the_task for update;
+      perform from channel where channel.name = the_channel for update;
+    end if;
+    select * into t from task where task.task_id = the_task;
+    outcome := case
+      when t.task_id is null or t.completed_at is not null then 'over'
+      when t.open_attempt = the_n and exists (
+        select from attempt a where a.task_id = the_task and a.n = the_n and a.answer_id = the_answer
+      ) then 'opened'
+      when t.open_attempt is not null or t.attempts <> the_n - 1 or t.deadline_at <= clock_timestamp() then 'changed'
+      when not exists (
+        select from worker_process p
+        where p.process_id = the_process and p.seen_at > clock_timestamp() - interval '8 seconds'
+      ) then 'not_present'
+      else (select bar from channel_bar(the_channel, t.model, concurrency_max))
+    end;
+    exit when outcome is not null;
+  end loop;
+
+  hard_end_ms := extract(epoch from t.hard_end_at - clock_timestamp()) * 1000;
+  if outcome is null then
+    outcome := 'opened';
+    lease_until := clock_timestamp()
+      + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
+    update task set status = 'processing', processing_at = coalesce(task.processing_at, clock_timestamp()),
+      attempts = the_n, open_attempt = the_n, checks = 0, next_check_at = least(task.hard_end_at, lease_until)
+    where task.task_id = the_task;
+    insert into upload (upload_id, kind, task_id, sweep_after) values (the_answer, 'answer', the_task, 'infinity');
+    insert into attempt (task_id, n, channel, model, answer_id, process_id, via, lease_until)
+    values (the_task, the_n, the_channel, t.model, the_answer, the_process, the_via, lease_until);
+  end if;
+  if outcome = 'opened' then
+    account_id := t.account_id;
+    model := t.model;
+    request := t.request;
+    key_n := coalesce(
+      (select min(a.n) from attempt a where a.task_id = the_task and a.class = 'unknown'), the_n);
+  end if;
+  return next;
 end $$;

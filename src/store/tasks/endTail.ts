@@ -1,0 +1,57 @@
+import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
+import { newDeliveryIdSql } from '../webhooks/deliveries.ts'
+import { downloadGraceSql, unusedAnswerKeptSql } from './lifetimes.ts'
+
+/** The columns of an ended task that `tailSql` reads. */
+export const endedSql = `task_id, account_id, key_id, route, model, credits, retry_of, status, created_at, completed_at,
+      hard_end_at, expires_at, retry_until, answer_id, failure_code, failure_cause, work_possible`
+
+/**
+ * What every end does, from the part `done` that has ended the task: writes the ledger entry, gives a release back to
+ * the budget of its key, moves the credits, and writes the deliveries to webhooks. Makes the uploads due for the sweep:
+ * the published answer after its image has expired, inputs when no retry can need them, and other answers when no
+ * worker can store them any more. A synchronous task that failed before it did work frees its key, so that the next
+ * request with the key starts a new task, and also one whose client is told to try again later. A cancel that somebody
+ * asked for is final.
+ *
+ * The balance is locked after the budget, and last, because it is what the tasks of one account wait for. When it does
+ * not change, the statement fails and undoes everything.
+ */
+export const tailSql = `
+  entry as (
+    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
+    select account_id, task_id, case status when 'succeeded' then 'settle' else 'release' end, 'held',
+      case status when 'succeeded' then 'spent' else 'available' end, credits, key_id, model, completed_at
+    from done
+    returning credits
+  ), refunded as (
+    update budget_use set used = greatest(0, used - done.credits) from done
+    where done.status = 'failed' and done.retry_of is null and budget_use.key_id = done.key_id
+      and done.created_at >= starts_at and done.created_at < ends_at
+    returning 1
+  ), balanced as (
+    update balance set held = held - done.credits,
+      spent = spent + case done.status when 'succeeded' then done.credits else 0 end,
+      available = available + case done.status when 'failed' then done.credits else 0 end
+    from done, (select count(*) from entry) as after_entry, (select count(*) from refunded) as after_refunded
+    where balance.account_id = done.account_id
+    returning 1
+  ), deliveries as (
+    insert into webhook_delivery (delivery_id, webhook_id, task_id, event)
+    select ${newDeliveryIdSql}, webhook_id, done.task_id, 'task.' || done.status
+    from done join webhook using (account_id)
+    where webhook.status = 'active' and 'task.' || done.status = any(webhook.events)
+  ), uploads as (
+    update upload set sweep_after = case
+        when upload_id = done.answer_id then done.expires_at + ${downloadGraceSql}
+        when kind = 'input' then coalesce(done.retry_until, done.completed_at)
+        else done.hard_end_at + ${unusedAnswerKeptSql} end
+    from done where upload.task_id = done.task_id
+  ), freed as (
+    delete from idempotency_key using done
+    where idempotency_key.task_id = done.task_id and done.status = 'failed'
+      and done.route in (${syncRoutes.map((route) => `'${route}'`).join(', ')})
+      and done.failure_cause <> 'cancelled'
+      and (not done.work_possible or done.failure_code = 'rate_limit_exceeded')
+  )
+  select task_id, case when not exists (select from balanced) then refuse('balance') end as refused from done`

@@ -1,0 +1,29 @@
+import type { Pool } from 'pg'
+import type { TaskStatus } from '../../domain/tasks/task.ts'
+import { runStatement } from '../connection/transaction.ts'
+
+type State = {
+  readonly status: TaskStatus
+  readonly answerId: string | null
+  readonly failureCode: string | null
+  readonly attempts: number
+  readonly isCalling: boolean
+  readonly workPossible: boolean
+  readonly isPastEnd: boolean
+}
+
+/**
+ * Reads why an end did not happen. PostgreSQL skips a row that does not match when a statement begins, without waiting
+ * for the transaction that is changing it. This read waits for that transaction.
+ */
+export async function lockState(pool: Pool, taskId: string): Promise<State | undefined> {
+  const [row] = await runStatement<State>(pool, {
+    name: 'lock-state',
+    text: `select status, answer_id as "answerId", failure_code as "failureCode", attempts,
+        open_attempt is not null as "isCalling", work_possible as "workPossible",
+        hard_end_at <= clock_timestamp() as "isPastEnd"
+      from task where task_id = $1 for update`,
+    values: [taskId],
+  })
+  return row
+}

@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto'
+import { assertNever } from '../domain/assertNever.ts'
+import type { TaskFailure } from '../domain/failure.ts'
+import { lineAgainMs, nextStep } from '../domain/gate/nextStep.ts'
+import type { Places } from '../domain/gate/places.ts'
+import type { NextStep, TaskFacts } from '../domain/gate/taskFacts.ts'
+import { newUploadId } from '../domain/ids.ts'
+import { callCheckMs } from '../domain/limits.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
+import type { AttemptStore } from '../store/attempts/attemptStore.ts'
+import type { OpenedAttempt, Via } from '../store/attempts/openAttempt.ts'
+import type { Over } from '../store/attempts/readTaskFacts.ts'
+import type { Beats } from './beats.ts'
+import type { EnterRequest } from './largeRequests.ts'
+import type { Instant } from './timeLimits.ts'
+import { readClocks, retryFor } from './timeLimits.ts'
+
+export type ProduceImageDeps = {
+  readonly attempts: AttemptStore
+  readonly blobs: BlobStore
+  readonly callUpstream: UpstreamCaller
+  /** Called after each upstream call, for metrics and the log. Never throws. */
+  readonly onOutcome?: (seen: SeenOutcome) => void
+  /** The id of this process, in the table of beats. */
+  readonly processId: string
+  readonly beats: Pick<Beats, 'mayCall'>
+  readonly places: Places
+  readonly enterRequest: EnterRequest
+  /** The limit `UPSTREAM_CALLS_MAX`. */
+  readonly callsMax: number
+  /** Returns a random number in [0, 1). */
+  readonly random: () => number
+  /** Default: the clocks of this process. */
+  readonly clocks?: () => Instant
+}
+
+export type ProduceInput = {
+  readonly taskId: string
+  /** Default: `workflow`. */
+  readonly via?: Via
+  /** Aborts when no new call should start. A call that is under way finishes, because it is paid for. */
+  readonly signal?: AbortSignal
+  readonly onStage?: (stage: Stage) => void
+  /** Make no further call: settle a stored answer, wait for a call under way, and otherwise end the task. */
+  readonly giveUp?: boolean
+}
+
+export type SeenOutcome = {
+  readonly taskId: string
+  readonly attempt: number
+  readonly channel: string
+  readonly outcome: Pick<UpstreamOutcome, 'class' | 'evidence'>
+}
+
+/**
+ * The stage of an attempt. The worker sends it to Temporal as the details of its heartbeats. A lookup of the task reads
+ * it there to compute its Retry-After.
+ */
+export type Stage = {
+  readonly stage: 'calling' | 'storing'
+  readonly attempt: number
+  readonly channel: string
+}
+
+/**
+ * A task stands in line this long in its slot. Then Temporal keeps its wait. A synchronous task that has no run occupies
+ * no slot, and stands in line to its deadline.
+ */
+const lineMsMax = 15_000
+
+/** Other processes may soon count this one as lost. */
+export const notPresent = { kind: 'wait', delayMs: callCheckMs, reason: 'not_present' } as const
+
+type Step =
+  | Exclude<NextStep, { kind: 'call' | 'end' }>
+  | { readonly kind: 'end'; readonly failure: TaskFailure; readonly attempts: number }
+  | Over
+  /** The row has changed since its facts were read. */
+  | { readonly kind: 'changed' }
+  | Opened
+
+export type Opened = {
+  readonly kind: 'opened'
+  readonly attempt: OpenedAttempt
+  /** When this process first asked for the attempt. */
+  readonly askedAt: Instant
+  /** Ends the turn of a large request. */
+  readonly leaveRequest: () => void
+}
+
+/** Returns the next step of a task. While its channels are full, the task stands in line for a place. */
+export async function takeStepInLine(
+  deps: ProduceImageDeps,
+  input: ProduceInput,
+  looked: ReadonlySet<string>,
+): Promise<Step> {
+  const { step, facts } = await takeStep(deps, input, looked)
+  if (step.kind !== 'wait' || step.inLine === undefined || facts === undefined) return step
+  const { accountId, model, sync } = facts
+  const waiter = { accountId, sync, model, channels: step.inLine }
+  const limitMs = input.via === 'offer' && sync ? facts.deadlineAtMs - facts.nowMs : lineMsMax
+  const ask = async (): Promise<Step | undefined> => {
+    const asked = (await takeStep(deps, input, looked)).step
+    return asked.kind === 'wait' && asked.inLine !== undefined ? undefined : asked
+  }
+  const { signal } = input
+  return (await deps.places.wait(waiter, ask, { limitMs, signal })) ?? step
+}
+
+/** Reads the facts, decides, and opens the attempt of a call. */
+async function takeStep(
+  deps: ProduceImageDeps,
+  input: ProduceInput,
+  looked: ReadonlySet<string>,
+): Promise<{ readonly step: Step; readonly facts?: TaskFacts }> {
+  const found = await deps.attempts.readTaskFacts(input.taskId)
+  if (found.kind === 'over') return { step: found }
+  const { facts } = found
+  const givenUp = input.giveUp === true
+  const step = nextStep(facts, { callsMax: deps.callsMax, jitter: deps.random(), looked, givenUp })
+  switch (step.kind) {
+    case 'call':
+      return { step: await open(deps, input, facts, step), facts }
+    case 'end':
+      return { step: { ...step, attempts: facts.attempts }, facts }
+    case 'look':
+    case 'lose':
+    case 'wait':
+      return { step, facts }
+    default:
+      return assertNever(step)
+  }
+}
+
+/** How long a question is repeated whose answer was lost. It is answered with the same attempt again. */
+const openMsMax = 3_000
+/** How long the worker tries to close an attempt whose call it will not make. */
+const abandonMsMax = 5_000
+
+async function open(
+  deps: ProduceImageDeps,
+  { taskId, via = 'workflow', signal }: ProduceInput,
+  facts: TaskFacts,
+  { n, channel }: Extract<NextStep, { kind: 'call' }>,
+): Promise<Step> {
+  const { attempts, processId, clocks = readClocks } = deps
+  const answerId = newUploadId(randomBytes, 'answer')
+  const leaveRequest = await deps.enterRequest(facts.requestBytes)
+  const askedAt = clocks()
+  const question = { taskId, n, answerId, processId, via, channel }
+  let opened = false
+  try {
+    const result = await retryFor(openMsMax, () => attempts.openAttempt(question), signal)
+    switch (result.kind) {
+      case 'opened':
+        opened = true
+        return { ...result, askedAt, leaveRequest }
+      case 'not_present':
+        return notPresent
+      case 'full':
+      case 'slow_start': {
+        const reason = result.kind === 'full' ? 'channel_full' : result.kind
+        return {
+          kind: 'wait',
+          delayMs: lineAgainMs,
+          reason,
+          channel: channel.name,
+          inLine: [channel.name],
+        }
+      }
+      case 'over':
+      case 'changed':
+      case 'paused':
+      case 'cooldown':
+        return { kind: 'changed' }
+      default:
+        return assertNever(result)
+    }
+  } catch (error) {
+    // Nobody knows whether the attempt was opened, and its call will not be made.
+    await retryFor(
+      abandonMsMax,
+      () => attempts.abandonAttempt({ taskId, n, answerId }),
+      signal,
+    ).catch(() => {})
+    throw error
+  } finally {
+    if (!opened) leaveRequest()
+  }
+}

@@ -1,0 +1,137 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Places } from '../../../src/domain/gate/places.ts'
+import { createPlaces } from '../../../src/domain/gate/places.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const waiter = (accountId: string, given = {}) => ({
+  accountId,
+  sync: false,
+  model: 'model',
+  channels: ['one'],
+  ...given,
+})
+
+/** A channel with a number of free places, and the lines of one process for it. */
+function channelWith(places: Places) {
+  const served: string[] = []
+  const channel = { free: 0, asked: 0, served }
+  const join = (name: string, given = {}, limits = {}) =>
+    places.wait(
+      waiter(name.split(' ')[0] ?? '', given),
+      async () => {
+        channel.asked += 1
+        if (channel.free === 0) return undefined
+        channel.free -= 1
+        served.push(name)
+        return name
+      },
+      { limitMs: 600_000, ...limits },
+    )
+  return { channel, join }
+}
+
+describe('tasks that wait for a place', () => {
+  it('of an account with many and one with a single task take turns', async () => {
+    const { channel, join } = channelWith(createPlaces(() => 0))
+    for (let task = 1; task <= 500; task += 1) void join(`many ${task}`)
+    void join('single 1')
+    void join('many sync', { sync: true })
+    channel.free = 5
+    await vi.advanceTimersByTimeAsync(250)
+    expect(channel.served).toEqual(['many 1', 'single 1', 'many sync', 'many 2', 'many 3'])
+  })
+
+  it('ask one at a time, four times a second, and keep their turn while there is none', async () => {
+    const { channel, join } = channelWith(createPlaces(() => 0))
+    for (const name of ['a 1', 'b 1', 'c 1']) void join(name)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(channel.asked).toBe(4)
+    channel.free = 1
+    await vi.advanceTimersByTimeAsync(250)
+    expect(channel.served).toEqual(['a 1'])
+  })
+
+  it('ask at a random moment within a quarter of a second after a call of this process', async () => {
+    const places = createPlaces(() => 0.4)
+    const { channel, join } = channelWith(places)
+    void join('a 1')
+    await vi.advanceTimersByTimeAsync(10)
+    channel.free = 1
+    places.callEnded('other')
+    places.callEnded('one')
+    await vi.advanceTimersByTimeAsync(95)
+    expect(channel.served).toEqual([])
+    await vi.advanceTimersByTimeAsync(10)
+    expect(channel.served).toEqual(['a 1'])
+  })
+
+  it('leave after their limit, and when their signal aborts, and others move up', async () => {
+    const { channel, join } = channelWith(createPlaces(() => 0))
+    const stop = new AbortController()
+    const short = join('a short', {}, { limitMs: 1_000 })
+    const stopped = join('a stopped', {}, { signal: stop.signal })
+    const last = join('a last')
+    await vi.advanceTimersByTimeAsync(999)
+    stop.abort()
+    await vi.advanceTimersByTimeAsync(2)
+    expect(await Promise.all([short, stopped])).toEqual([undefined, undefined])
+    channel.free = 1
+    await vi.advanceTimersByTimeAsync(250)
+    expect(await last).toBe('a last')
+  })
+
+  it('get the place that comes while they leave', async () => {
+    const places = createPlaces(() => 0)
+    const answer = Promise.withResolvers<string>()
+    const place = places.wait(waiter('a'), () => answer.promise, { limitMs: 300 })
+    await vi.advanceTimersByTimeAsync(400)
+    answer.resolve('a place')
+    expect(await place).toBe('a place')
+  })
+
+  it('do not stop the others when their question fails', async () => {
+    const places = createPlaces(() => 0)
+    const { channel, join } = channelWith(places)
+    const failing = places.wait(waiter('a'), () => Promise.reject(new Error('away')), {
+      limitMs: 1_000,
+    })
+    const failed = failing.catch((error: unknown) => error)
+    const next = join('b 1')
+    channel.free = 1
+    await vi.advanceTimersByTimeAsync(250)
+    expect(await failed).toEqual(new Error('away'))
+    expect(await next).toBe('b 1')
+  })
+})
+
+describe('two processes on one channel', () => {
+  it('share its places, also when the calls end in one of them only', async () => {
+    const first = createPlaces(Math.random)
+    const second = createPlaces(Math.random)
+    const shared = { free: 0, first: 0, second: 0 }
+    const join = (places: Places, name: 'first' | 'second') =>
+      places.wait(
+        waiter(name),
+        async () => {
+          if (shared.free === 0) return undefined
+          shared.free -= 1
+          shared[name] += 1
+          return name
+        },
+        { limitMs: 10_000_000 },
+      )
+    for (let task = 0; task < 1_000; task += 1) {
+      void join(first, 'first')
+      void join(second, 'second')
+    }
+    for (let call = 0; call < 400; call += 1) {
+      await vi.advanceTimersByTimeAsync(997)
+      shared.free += 1
+      first.callEnded('one')
+    }
+    expect(shared.second).toBeGreaterThan(80)
+    expect(shared.first).toBeGreaterThan(80)
+  })
+})

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest'
+import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
+import type { Channel } from '../../src/domain/upstream/channel.ts'
+import { listChannels, resumeChannel } from '../../src/store/channels/channelAdmin.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import {
+  askToOpen,
+  createTestAttempts,
+  openAttempt,
+  testChannel,
+  testMeta,
+} from '../support/database/testAttempts.ts'
+
+const world = useAttemptWorld()
+const model = 'familyb-image-2-vip'
+const refused = { class: 'refused', evidence: { reason: 'rate_limited', httpStatus: 429 } } as const
+const credential = {
+  class: 'operator_fault',
+  evidence: { reason: 'credential', httpStatus: 401 },
+} as const
+const unknownModel = {
+  class: 'operator_fault',
+  evidence: { reason: 'model_not_found', httpStatus: 404 },
+} as const
+
+type World = { readonly attempts: AttemptStore; readonly channel: Channel }
+
+async function ownChannel(name: string, concurrencyMax = 50): Promise<World> {
+  const channel = testChannel({ name, concurrencyMax })
+  return { channel, attempts: await createTestAttempts(world.pool, [channel]) }
+}
+
+async function call({ attempts, channel }: World) {
+  const { taskId } = await insertTask(world.pool)
+  const { n, answerId } = await openAttempt(attempts, taskId, { channel })
+  return { taskId, n, answerId }
+}
+
+/** Asks for the call of a new task. Returns the kind of the answer. */
+async function ask({ attempts, channel }: World): Promise<string> {
+  const { taskId } = await insertTask(world.pool)
+  return (await askToOpen(attempts, taskId, { channel })).kind
+}
+
+async function cooldownOf({ channel }: World) {
+  const { rows } = await world.pool.query<{
+    model: string
+    seconds: number
+    max: number
+    fault: boolean
+  }>(
+    `select model, round(extract(epoch from until_at - now()))::int as seconds, max, fault
+     from cooldown where channel = $1 order by model`,
+    [channel.name],
+  )
+  return rows
+}
+
+/** Ends the time in which no call begins, and makes the calls under way older than 200 ms. */
+async function passUntil({ channel }: World): Promise<void> {
+  await world.pool.query(
+    `update cooldown set until_at = now() - interval '300 milliseconds' where channel = $1`,
+    [channel.name],
+  )
+  await world.pool.query(
+    `update attempt set opened_at = least(opened_at, now() - interval '250 milliseconds') where channel = $1`,
+    [channel.name],
+  )
+}
+
+describe('after a refusal', () => {
+  it('no call of the model begins for the time that the upstream named; another model may call', async () => {
+    const own = await ownChannel('named')
+    const { taskId, n } = await call(own)
+    await own.attempts.closeAttempt({
+      taskId,
+      n,
+      ...refused,
+      retryAfterMs: 7_000,
+      concurrencyMax: 50,
+    })
+    expect(await cooldownOf(own)).toEqual([{ model, seconds: 7, max: 25, fault: false }])
+    expect(await ask(own)).toBe('cooldown')
+    const other = await insertTask(world.pool)
+    await world.pool.query(`update task set model = 'familyb-image-2-web' where task_id = $1`, [
+      other.taskId,
+    ])
+    const opened = await askToOpen(own.attempts, other.taskId, { channel: own.channel })
+    expect(opened.kind).toBe('opened')
+  })
+
+  it('one call begins in 200 ms', async () => {
+    const own = await ownChannel('paced')
+    const { taskId, n } = await call(own)
+    await own.attempts.closeAttempt({ taskId, n, ...refused, concurrencyMax: 50 })
+    await passUntil(own)
+    const asked = await Promise.all(Array.from({ length: 6 }, () => ask(own)))
+    expect(asked.toSorted()).toEqual(['opened', ...Array.from({ length: 5 }, () => 'slow_start')])
+    await passUntil(own)
+    expect(await ask(own)).toBe('opened')
+  })
+
+  it.each([
+    ['unknown', 'server_error'],
+    ['exhausted', 'quota_exhausted'],
+    ['refused', 'inputs_unreadable'],
+    ['refused', 'not_called'],
+  ] as const)('only: other tasks may call at once after %s %s', async (outcome, reason) => {
+    const own = await ownChannel(`${outcome} ${reason}`)
+    const { taskId, n } = await call(own)
+    const close = { taskId, n, class: outcome, evidence: { reason }, retryAfterMs: 7_000 }
+    await own.attempts.closeAttempt(close)
+    expect(await cooldownOf(own)).toEqual([])
+    expect(await ask(own)).toBe('opened')
+  })
+
+  it('six refusals in a row leave a limit of one, and each image adds one, up to the places of the channel', async () => {
+    const own = await ownChannel('halved', 8)
+    const limits: number[] = []
+    for (let time = 0; time < 6; time += 1) {
+      const { taskId, n } = await call(own)
+      await own.attempts.closeAttempt({ taskId, n, ...refused, concurrencyMax: 8 })
+      limits.push((await cooldownOf(own))[0]?.max ?? 0)
+      await passUntil(own)
+    }
+    expect(limits).toEqual([4, 2, 1, 1, 1, 1])
+    for (let time = 0; time < 7; time += 1) {
+      const { taskId, answerId } = await call(own)
+      await own.attempts.settleTask({ meta: testMeta(taskId), answerId })
+    }
+    expect((await cooldownOf(own))[0]?.max).toBe(8)
+    await call(own)
+    expect(await ask(own)).toBe('opened')
+  })
+
+  it('a refusal of a call that began before neither halves the limit nor makes the next cooldown longer', async () => {
+    const own = await ownChannel('wave', 50)
+    const wave = await Promise.all(Array.from({ length: 5 }, () => call(own)))
+    for (const [at, { taskId, n }] of wave.entries()) {
+      const named = at === 3 ? { retryAfterMs: 20_000 } : {}
+      await own.attempts.closeAttempt({ taskId, n, ...refused, ...named, concurrencyMax: 50 })
+    }
+    expect(await cooldownOf(own)).toEqual([{ model, seconds: 20, max: 25, fault: false }])
+  })
+
+  it('without a time each cooldown in a row is twice as long, up to half a minute', async () => {
+    const own = await ownChannel('doubled')
+    const seconds: number[] = []
+    for (let time = 0; time < 7; time += 1) {
+      const { taskId, n } = await call(own)
+      await own.attempts.closeAttempt({ taskId, n, ...refused })
+      seconds.push((await cooldownOf(own))[0]?.seconds ?? 0)
+      await passUntil(own)
+    }
+    expect(seconds).toEqual([1, 2, 4, 8, 16, 30, 30])
+  })
+
+  it('the limit is forgotten a minute after the last cooldown', async () => {
+    const own = await ownChannel('forgotten', 4)
+    const { taskId, n } = await call(own)
+    await own.attempts.closeAttempt({ taskId, n, ...refused, concurrencyMax: 1 })
+    await world.pool.query(
+      `update cooldown set until_at = now() - interval '61 seconds' where channel = 'forgotten'`,
+    )
+    expect([await ask(own), await ask(own)]).toEqual(['opened', 'opened'])
+  })
+})
+
+describe('after an operator fault', () => {
+  it.each([
+    ['a wrong credential keeps every model from the channel', credential, '*'],
+    ['an unknown model keeps that model', unknownModel, model],
+  ] as const)(
+    '%s for a minute, then one call goes, and the first image ends it',
+    async (name, fault, of) => {
+      const own = await ownChannel(name)
+      const failing = await Promise.all(Array.from({ length: 5 }, () => call(own)))
+      for (const { taskId, n } of failing) {
+        await own.attempts.closeAttempt({ taskId, n, ...fault })
+      }
+      expect(await cooldownOf(own)).toEqual([{ model: of, seconds: 60, max: 1, fault: true }])
+      expect(await ask(own)).toBe('cooldown')
+
+      await passUntil(own)
+      const probe = await call(own)
+      await passUntil(own)
+      expect(await ask(own)).toBe('slow_start')
+      await own.attempts.closeAttempt({ taskId: probe.taskId, n: 1, ...fault })
+      expect((await cooldownOf(own))[0]?.seconds).toBe(120)
+
+      await world.pool.query(
+        `update cooldown set until_at = now() - interval '2 hours' where channel = $1`,
+        [name],
+      )
+      const mended = await call(own)
+      expect(await ask(own)).toBe('slow_start')
+      const { taskId, answerId } = mended
+      await own.attempts.settleTask({ meta: testMeta(taskId), answerId })
+      expect([await ask(own), await ask(own)]).toEqual(['opened', 'opened'])
+    },
+  )
+
+  it('the cooldown is a quarter of an hour at most, is listed, and ends with `channel resume`', async () => {
+    const own = await ownChannel('listed')
+    const { taskId, n } = await call(own)
+    await own.attempts.closeAttempt({ taskId, n, ...credential })
+    for (let time = 0; time < 5; time += 1) {
+      await passUntil(own)
+      const probe = await call(own)
+      await own.attempts.closeAttempt({ taskId: probe.taskId, n: 1, ...credential })
+    }
+    expect((await cooldownOf(own))[0]?.seconds).toBe(900)
+    const [listed] = await listChannels(world.pool, 'listed')
+    expect(listed?.cooldowns).toMatchObject([{ model: '*' }])
+    await resumeChannel(world.pool, 'listed')
+    expect([await ask(own), await ask(own)]).toEqual(['opened', 'opened'])
+  })
+})

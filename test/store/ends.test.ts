@@ -1,0 +1,388 @@
+import { describe, expect, it } from 'vitest'
+import type { TaskFailure } from '../../src/domain/failure.ts'
+import { cancelTask } from '../../src/store/tasks/ends.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { balanceOf, endsOf, entriesOf } from '../support/database/money.ts'
+import { setTask } from '../support/database/reconcileWorld.ts'
+import {
+  createTestAttempts,
+  loseWorker,
+  openAttempt,
+  outcomesOf,
+  testMeta,
+} from '../support/database/testAttempts.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
+
+const world = useAttemptWorld()
+
+const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: true }
+const refused: TaskFailure = { code: 'rate_limit_exceeded', cause: 'refused', workPossible: false }
+const unknown = { class: 'unknown', evidence: { reason: 'timeout' } } as const
+const refusal = { class: 'refused', evidence: { reason: 'not_called' } } as const
+
+async function opened() {
+  const task = await insertTask(world.pool)
+  return { ...task, ...(await openAttempt(world.attempts, task.taskId)) }
+}
+
+/** Runs `change` in a transaction that commits only when `during` waits for it. Returns the result of `during`. */
+async function whileUncommitted<Value>(
+  change: string,
+  taskId: string,
+  during: () => Promise<Value>,
+): Promise<Value> {
+  const client = await world.pool.connect()
+  await client.query('begin')
+  await client.query(change, [taskId])
+  const result = during()
+  await untilLockAwaited(world.pool)
+  await client.query('commit')
+  client.release()
+  return result
+}
+
+describe('a settlement', () => {
+  it('charges a task once when its answer is settled several times at once', async () => {
+    const { taskId, accountId, answerId } = await opened()
+    const input = { meta: testMeta(taskId), answerId }
+    const settled = await Promise.all([1, 2, 3, 4].map(() => world.attempts.settleTask(input)))
+    expect(settled).toEqual([true, true, true, true])
+    expect(await endsOf(world.pool, taskId)).toEqual(['settle'])
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['succeeded image'])
+  })
+
+  it('of the late image of attempt 1 while attempt 2 is open happens once, and the second image is not charged', async () => {
+    const { taskId, accountId, answerId } = await opened()
+    await world.attempts.closeAttempt({ taskId, n: 1, ...unknown })
+    const second = await openAttempt(world.attempts, taskId)
+    const [one, two] = await Promise.all([
+      world.attempts.settleTask({ meta: testMeta(taskId, 1), answerId }),
+      world.attempts.settleTask({ meta: testMeta(taskId, 2), answerId: second.answerId }),
+    ])
+    expect(one).toBe(!two)
+    expect(await endsOf(world.pool, taskId)).toEqual(['settle'])
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ spent: 10, held: 0 })
+  })
+
+  it('neither publishes nor charges a success that comes after the release [money-12]', async () => {
+    const { taskId, accountId, answerId } = await opened()
+    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+    expect(await world.attempts.failTask(taskId, failure, 1)).toBe('failed')
+    expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(false)
+    expect(await endsOf(world.pool, taskId)).toEqual(['release'])
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+    const { rows } = await world.pool.query(
+      'select status, answer_id from task where task_id = $1',
+      [taskId],
+    )
+    expect(rows).toEqual([{ status: 'failed', answer_id: null }])
+  })
+
+  it('drops prompt and inputs and keeps the answer for its retention and a grace for downloads [life-5]', async () => {
+    const { taskId, answerId } = await opened()
+    await world.pool.query(
+      `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,
+      [`in-${taskId}`, taskId],
+    )
+    await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
+    const { rows } = await world.pool.query(
+      `select u.kind, u.sweep_after <= now() as swept,
+         u.sweep_after = t.expires_at + interval '15 minutes' as kept, t.request
+       from upload u join task t using (task_id) where task_id = $1 order by kind`,
+      [taskId],
+    )
+    expect(rows).toEqual([
+      { kind: 'answer', swept: false, kept: true, request: null },
+      { kind: 'input', swept: true, kept: false, request: null },
+    ])
+  })
+
+  it('waits for a transaction that has locked the task', async () => {
+    const { taskId, accountId, answerId } = await opened()
+    const settle = () => world.attempts.settleTask({ meta: testMeta(taskId), answerId })
+    const lock = 'update task set checks = 0 where task_id = $1'
+    expect(await whileUncommitted(lock, taskId, settle)).toBe(true)
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
+  })
+})
+
+describe('a failure', () => {
+  it('is refused while a call is under way, and after an image', async () => {
+    const { taskId, accountId, answerId } = await opened()
+    expect(await world.attempts.failTask(taskId, failure, 1)).toBe('call_under_way')
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
+    await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
+    expect(await world.attempts.failTask(taskId, failure, 1)).toBe('succeeded')
+  })
+
+  it('is refused when another attempt was made since it was decided, and that attempt is settled', async () => {
+    const { taskId } = await opened()
+    await world.attempts.closeAttempt({ taskId, n: 1, ...refusal })
+    const { answerId } = await openAttempt(world.attempts, taskId)
+    await world.attempts.closeAttempt({ taskId, n: 2, ...unknown })
+    expect(await world.attempts.failTask(taskId, refused, 1)).toBe('call_under_way')
+    const input = { meta: testMeta(taskId, 2), answerId }
+    expect(await world.attempts.settleTask(input)).toBe(true)
+  })
+
+  it('happens at the hard end, although a call is under way, and says that work is possible', async () => {
+    const { taskId } = await opened()
+    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+    const timeout = { code: 'generation_timeout', cause: 'deadline', workPossible: false } as const
+    expect(await world.attempts.failTask(taskId, timeout, 1)).toBe('failed')
+    expect(await world.attempts.failTask(taskId, timeout, 1)).toBe('over')
+    const { rows } = await world.pool.query('select work_possible from task where task_id = $1', [
+      taskId,
+    ])
+    expect(rows).toEqual([{ work_possible: true }])
+  })
+
+  it('waits for a transaction that closes the call, and happens then', async () => {
+    const { taskId } = await opened()
+    const close = 'update task set open_attempt = null where task_id = $1'
+    const fail = () => world.attempts.failTask(taskId, failure, 1)
+    expect(await whileUncommitted(close, taskId, fail)).toBe('failed')
+  })
+
+  it('waits for a transaction that opens a call, and is refused then', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const open = `select * from open_attempt($1, 1, 'an-' || $1, 'this-process', 'workflow', 'b-main', 50, 5000, 30000)`
+    const fail = () => world.attempts.failTask(taskId, refused, 0)
+    expect(await whileUncommitted(open, taskId, fail)).toBe('call_under_way')
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
+  })
+
+  it.each([
+    ['images.generations', false, 'upstream_error', 0],
+    ['images.generations', true, 'upstream_error', 1],
+    ['images.generations', true, 'rate_limit_exceeded', 0],
+    ['images.tasks', false, 'upstream_error', 1],
+    ['images.tasks', true, 'rate_limit_exceeded', 1],
+  ] as const)(
+    'for route %s, work possible %s and code %s, leaves %i idempotency keys',
+    async (...row) => {
+      const [route, workPossible, code, keys] = row
+      const { taskId, accountId } = await insertTask(world.pool, { route })
+      await insertKey(accountId, taskId)
+      await world.attempts.failTask(taskId, { ...failure, code, workPossible }, 0)
+      expect(await countKeys(taskId)).toBe(keys)
+    },
+  )
+
+  it('gives the credits back to the budget of the key, in the period of the submit', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const retry = await insertTask(world.pool)
+    await setTask(world.pool, taskId, { key_id: `'key_budget'` })
+    await setTask(world.pool, retry.taskId, { key_id: `'key_budget'`, retry_of: `'task_old'` })
+    await world.pool.query(
+      `insert into budget_use (key_id, starts_at, ends_at, used) values
+         ('key_budget', now() - interval '1 hour', now() + interval '1 hour', 50),
+         ('key_budget', now() - interval '3 hours', now() - interval '2 hours', 50)`,
+    )
+    await world.attempts.failTask(taskId, refused, 0)
+    await world.attempts.failTask(retry.taskId, refused, 0)
+    const { rows } = await world.pool.query(
+      `select used::int from budget_use where key_id = 'key_budget' order by starts_at`,
+    )
+    expect(rows).toEqual([{ used: 50 }, { used: 40 }])
+  })
+})
+
+describe('a cancel', () => {
+  it('happens once while no call is under way', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    for (const reason of ['asked', 'asked', 'client_left'] as const) {
+      expect(await world.attempts.cancelTask(taskId, reason)).toBe('cancelled')
+    }
+    expect(await endsOf(world.pool, taskId)).toEqual(['release'])
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+  })
+
+  it.each([
+    ['is open', undefined, 'call_under_way'],
+    ['ended unknown', unknown, 'work_possible'],
+    ['was refused', refusal, 'cancelled'],
+  ] as const)('when an attempt %s', async (_when, outcome, result) => {
+    const { taskId } = await opened()
+    if (outcome !== undefined) await world.attempts.closeAttempt({ taskId, n: 1, ...outcome })
+    expect(await world.attempts.cancelTask(taskId, 'asked')).toBe(result)
+    expect(await endsOf(world.pool, taskId)).toEqual(result === 'cancelled' ? ['release'] : [])
+  })
+
+  it('beside a refusal that is not yet committed waits, and is no conflict', async () => {
+    const { taskId } = await opened()
+    const close = 'update task set open_attempt = null where task_id = $1'
+    const cancel = () => world.attempts.cancelTask(taskId, 'asked')
+    expect(await whileUncommitted(close, taskId, cancel)).toBe('cancelled')
+  })
+
+  it('says how the task ended otherwise, or that it does not exist', async () => {
+    const image = await opened()
+    const none = await insertTask(world.pool)
+    await world.attempts.settleTask({ meta: testMeta(image.taskId), answerId: image.answerId })
+    await world.attempts.failTask(none.taskId, failure, 0)
+    expect(await world.attempts.cancelTask(image.taskId, 'asked')).toBe('succeeded')
+    expect(await world.attempts.cancelTask(none.taskId, 'asked')).toBe('failed')
+    expect(await world.attempts.cancelTask(`task_${'0'.repeat(32)}`, 'asked')).toBe('missing')
+  })
+
+  it.each([
+    ['asked', 'cancelled', 1],
+    ['client_left', 'client_left', 0],
+  ] as const)(
+    'with the reason %s records the cause %s and leaves %i keys [cancel-6]',
+    async (...row) => {
+      const [reason, cause, keys] = row
+      const { taskId, accountId } = await insertTask(world.pool, { route: 'images.generations' })
+      await insertKey(accountId, taskId)
+      await world.attempts.cancelTask(taskId, reason)
+      const { rows } = await world.pool.query(
+        'select failure_code as code, failure_cause as cause from task where task_id = $1',
+        [taskId],
+      )
+      expect(rows).toEqual([{ code: 'cancelled', cause }])
+      expect(await countKeys(taskId)).toBe(keys)
+    },
+  )
+})
+
+describe('the ends of a task', () => {
+  it('settle or release, but not both, when they come at once', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const { taskId, answerId } = await opened()
+      await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+      const both = await Promise.all([
+        world.attempts.settleTask({ meta: testMeta(taskId), answerId }),
+        world.attempts.failTask(taskId, failure, 1).then((result) => result === 'failed'),
+        world.attempts.cancelTask(taskId, 'asked').then((result) => result === 'cancelled'),
+      ])
+      expect(both.filter(Boolean)).toHaveLength(1)
+      expect(await endsOf(world.pool, taskId)).toHaveLength(1)
+    }
+  })
+
+  it('count every lifetime from one moment', async () => {
+    const settled = await opened()
+    const { taskId, answerId } = settled
+    await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
+    const failed = await insertTask(world.pool)
+    await world.attempts.failTask(failed.taskId, failure, 0)
+    const { rows } = await world.pool.query(
+      `select expires_at = completed_at + interval '1 day' as expires,
+         purge_at = completed_at + interval '8 days' as purges
+       from task where task_id = any($1) order by status`,
+      [[taskId, failed.taskId]],
+    )
+    expect(rows).toEqual([
+      { expires: null, purges: true },
+      { expires: true, purges: true },
+    ])
+  })
+
+  it.each([
+    ['for their retention', 'asked', 3_600, 3_600, true],
+    ['not at all when its client has left', 'client_left', 3_600, 0, false],
+    ['no longer than its record', 'asked', 9_000_000, 691_200, true],
+  ] as const)('keep prompt and inputs of a failed task %s [life-5]', async (...row) => {
+    const [, reason, inputRetentionSeconds, keptSeconds, hasRequest] = row
+    const { pool } = world
+    const { taskId } = await insertTask(pool)
+    await pool.query(
+      `insert into upload (upload_id, kind, task_id, bytes, sweep_after)
+       values ($1, 'input', $2, 7, 'infinity')`,
+      [`in-${taskId}`, taskId],
+    )
+    const lifetimes = { retentionSeconds: 86_400, tombstoneSeconds: 604_800, inputRetentionSeconds }
+    const deps = { pool, announceEnd: () => {}, ...lifetimes }
+    expect(await cancelTask(deps, taskId, reason)).toBe('cancelled')
+    const { rows } = await pool.query(
+      `select extract(epoch from u.sweep_after - t.completed_at)::int as "keptSeconds",
+         t.request is not null as "hasRequest",
+         t.retry_until = u.sweep_after as "retryable", t.retry_bytes - octet_length(request) as "inputBytes"
+       from upload u join task t using (task_id) where task_id = $1`,
+      [taskId],
+    )
+    const kept = hasRequest
+      ? { retryable: true, inputBytes: 7 }
+      : { retryable: null, inputBytes: null }
+    expect(rows).toEqual([{ keptSeconds, hasRequest, ...kept }])
+  })
+
+  it('move no credits for a free task', async () => {
+    const { pool } = world
+    const { taskId, accountId } = await insertTask(pool, { credits: 0 })
+    const before = await balanceOf(pool, accountId)
+    const { answerId } = await openAttempt(world.attempts, taskId)
+    expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(true)
+    expect(await entriesOf(pool, taskId)).toEqual([
+      { kind: 'hold', credits: 0 },
+      { kind: 'settle', credits: 0 },
+    ])
+    expect(await balanceOf(pool, accountId)).toEqual(before)
+  })
+
+  it('change nothing when the account has no balance to change', async () => {
+    const { taskId, accountId, answerId } = await opened()
+    await world.pool.query('delete from balance where account_id = $1', [accountId])
+    const settling = world.attempts.settleTask({ meta: testMeta(taskId), answerId })
+    await expect(settling).rejects.toThrow('balance')
+    expect(await endsOf(world.pool, taskId)).toEqual([])
+    const { rows } = await world.pool.query('select status from task where task_id = $1', [taskId])
+    expect(rows).toEqual([{ status: 'processing' }])
+  })
+
+  it('are announced once each, and only after they are committed', async () => {
+    const { pool } = world
+    const announced: { taskId: string; statuses: Promise<unknown> }[] = []
+    const announcing = await createTestAttempts(pool, undefined, (taskId) => {
+      const statuses = pool.query('select status from task where task_id = $1', [taskId])
+      announced.push({ taskId, statuses: statuses.then(({ rows }) => rows) })
+    })
+    const one = await opened()
+    const [two, three] = [await insertTask(pool), await insertTask(pool)]
+    for (let time = 0; time < 2; time += 1) {
+      await announcing.settleTask({ meta: testMeta(one.taskId), answerId: one.answerId })
+      await announcing.failTask(two.taskId, failure, 0)
+      await announcing.cancelTask(three.taskId, 'asked')
+    }
+    expect(announced.map(({ taskId }) => taskId)).toEqual([one.taskId, two.taskId, three.taskId])
+    const statuses = await Promise.all(announced.map((each) => each.statuses))
+    expect(statuses).toEqual([
+      [{ status: 'succeeded' }],
+      [{ status: 'failed' }],
+      [{ status: 'failed' }],
+    ])
+  })
+
+  it('leave money that verifies, also when many tasks of one account end at once', async () => {
+    const { accountId } = await insertTask(world.pool)
+    await Promise.all(
+      Array.from({ length: 30 }, async (_none, at) => {
+        const { taskId } = await insertTask(world.pool, { accountId })
+        if (at % 3 === 0) await world.attempts.cancelTask(taskId, 'asked')
+        if (at % 3 === 1) await world.attempts.failTask(taskId, failure, 0)
+        if (at % 3 !== 2) return
+        const { answerId } = await openAttempt(world.attempts, taskId)
+        await loseWorker(world.pool, taskId)
+        await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
+      }),
+    )
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 890, held: 10, spent: 100 })
+  })
+})
+
+async function insertKey(accountId: string, taskId: string): Promise<void> {
+  await world.pool.query(`insert into idempotency_key values ($1, '\\x01', $2)`, [
+    accountId,
+    taskId,
+  ])
+}
+
+async function countKeys(taskId: string): Promise<number | null> {
+  const { rowCount } = await world.pool.query('select from idempotency_key where task_id = $1', [
+    taskId,
+  ])
+  return rowCount
+}

@@ -105,7 +105,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/http',
     'src/store',
     'src/tasks',
-    'src/temporal',
     'src/wiring',
     '@temporalio/client',
     '@temporalio/testing',

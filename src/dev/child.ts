@@ -3,8 +3,9 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
-import type { Program, Say, Spawned } from './command.ts'
+import type { Program, Spawned } from './command.ts'
 import { spawnBound, StartError } from './command.ts'
+import type { Say, Show } from './terminal.ts'
 
 /** A part of the service that runs as a process of its own, and how it is ended. */
 export type Part = Program & {
@@ -38,6 +39,7 @@ export type Launch = {
   /** The environment of this process. */
   readonly env: Environment
   readonly say: Say
+  readonly show: Show
   /** Every started part, in the order of their start. */
   readonly children: Child[]
 }

@@ -11,9 +11,6 @@ export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
-/** Prints one line that says what the start is doing. */
-export type Say = (line: string) => void
-
 /** How a program runs. */
 export type Surroundings = {
   readonly env: Environment
@@ -42,6 +39,12 @@ export type Spawned = {
   readonly end: () => string | undefined
 }
 
+type CommandOptions = Surroundings & {
+  readonly timeoutMs: number
+  /** Called with each piece of standard output and standard error. */
+  readonly onOutput?: (text: string) => void
+}
+
 /** What `runCommand` returns. */
 export type CommandResult = {
   /** True when the command exited with code 0. */
@@ -61,13 +64,15 @@ const outputCharsMax = 64_000
 export async function runCommand(
   file: string,
   args: readonly string[],
-  { timeoutMs, ...surroundings }: Surroundings & { readonly timeoutMs: number },
+  { timeoutMs, onOutput, ...surroundings }: CommandOptions,
 ): Promise<CommandResult> {
   const command = { file, args, ...surroundings, lostSignal: 'SIGKILL' } as const
   const { child, ended, kill } = spawnBound(command, { stdio: ['pipe', 'pipe', 'pipe'] })
   let output = ''
   const keep = (chunk: Buffer): void => {
-    output = (output + chunk.toString('utf8')).slice(-outputCharsMax)
+    const text = chunk.toString('utf8')
+    output = (output + text).slice(-outputCharsMax)
+    onOutput?.(text)
   }
   child.stdout?.on('data', keep)
   child.stderr?.on('data', keep)

@@ -55,7 +55,6 @@ export type Announced = {
   readonly apiUrl: string
   /** Whether the API serves its public pages, such as the playground (`PUBLIC_PAGES`). */
   readonly publicPages: boolean
-  readonly temporalUiUrl: string | undefined
   /** The secret of the demo account's API key, and its file. Absent when HOST is not a loopback address. */
   readonly demo: { readonly key: string; readonly keyPath: string } | undefined
 }
@@ -65,9 +64,8 @@ export type Announced = {
  * is printed only on a terminal, because any other output may be kept as a log.
  */
 export function announcement(service: Announced, toTerminal: boolean): string {
-  const { apiUrl, publicPages, temporalUiUrl, demo } = service
+  const { apiUrl, publicPages, demo } = service
   const lines = [`\nDarkroom is ready at ${apiUrl}`]
-  if (temporalUiUrl !== undefined) lines.push(`Temporal UI:         ${temporalUiUrl}`)
   if (demo === undefined) return lines.join('\n')
   const bearer = `-H "Authorization: Bearer $(cat '${demo.keyPath}')"`
   lines.push(

@@ -4,13 +4,16 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Environment } from '../config.ts'
-import type { Say } from './command.ts'
+import type { CommandResult } from './command.ts'
 import { runCommand } from './command.ts'
 import { lockFile, makePrivateFolder } from './dataDir.ts'
+import type { Show } from './terminal.ts'
 
 /** A Go module with pinned versions, and the programs to build from it. */
 export type GoTools = {
-  /** A name such as `temporal`, used in messages and in the folder name in the cache. */
+  /** A name such as `temporal`, used in the folder name in the cache. */
+  readonly name: string
+  /** The same for people, such as `Temporal's server`. */
   readonly title: string
   /** The folder that contains go.mod and go.sum. */
   readonly moduleDir: string
@@ -24,12 +27,13 @@ export type GoBuild =
   | { readonly kind: 'built'; readonly binDir: string; readonly key: string }
   | { readonly kind: 'failed'; readonly why: string }
 
-type BuildOptions = { readonly env: Environment; readonly say: Say }
+type BuildOptions = { readonly env: Environment; readonly show: Show }
 
 const buildTimeoutMs = 30 * 60_000
-const progressIntervalMs = 20_000
 const versionTimeoutMs = 10_000
-const errorLinesMax = 5
+/** A build leaves the processors to the service, which already makes images. */
+const aside = ['nice', '-n', '10'] as const
+const reasonCharsMax = 300
 
 /**
  * Returns the cache folder that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or
@@ -46,18 +50,18 @@ export function userCacheDir(env: Environment): string {
  * user owns the cache, because that user could replace the programs.
  */
 export async function buildGoTools(given: GoTools, options: BuildOptions): Promise<GoBuild> {
-  const { title, tools } = given
-  const { env, say } = options
+  const { name, title } = given
+  const { env, show } = options
   const key = moduleKey(given)
   const cacheDir = userCacheDir(env)
-  const binDir = join(cacheDir, `${title}-${key}`)
+  const binDir = join(cacheDir, `${name}-${key}`)
   await makePrivateFolder(cacheDir, 'XDG_CACHE_HOME')
   if (existsSync(binDir)) return { kind: 'built', binDir, key }
   const go = await runCommand('go', ['version'], { env, timeoutMs: versionTimeoutMs })
   if (!go.ok) return { kind: 'failed', why: 'Go is not installed' }
   const lock = await lockFile(`${binDir}.lock`, {
     timeoutMs: buildTimeoutMs,
-    onWait: () => say(`Waiting for another process, which is building ${title}…`),
+    onWait: () => show(`Waiting for another process, which builds ${title}`),
   })
   if (lock === undefined) return { kind: 'failed', why: 'another process builds for too long' }
   // The name contains the process id, because the compiler of a killed start may still write to its own
@@ -65,16 +69,13 @@ export async function buildGoTools(given: GoTools, options: BuildOptions): Promi
   const draft = `${binDir}.building-${process.pid}`
   try {
     if (existsSync(binDir)) return { kind: 'built', binDir, key }
-    const drafts = readdirSync(cacheDir).filter((name) =>
-      name.startsWith(`${basename(binDir)}.building`),
+    const drafts = readdirSync(cacheDir).filter((each) =>
+      each.startsWith(`${basename(binDir)}.building`),
     )
-    for (const name of drafts) await rm(join(cacheDir, name), { recursive: true, force: true })
+    for (const each of drafts) await rm(join(cacheDir, each), { recursive: true, force: true })
     await mkdir(draft)
-    say(`Building ${title} from the pinned Go module, once (about 3 minutes on 2 cores)…`)
-    for (const tool of tools) {
-      const why = await build(tool, { ...options, moduleDir: given.moduleDir, draft })
-      if (why !== undefined) return { kind: 'failed', why }
-    }
+    const why = await build(given, draft, options)
+    if (why !== undefined) return { kind: 'failed', why }
     await rename(draft, binDir)
     return { kind: 'built', binDir, key }
   } finally {
@@ -91,31 +92,55 @@ function moduleKey({ moduleDir, tools }: GoTools): string {
 }
 
 /**
- * Builds one program into the draft folder. Returns the reason when the build failed, otherwise `undefined`.
+ * Builds all programs into the draft folder. Returns the reason when that failed, otherwise `undefined`. Shows how many
+ * of all packages are built. What a killed build has built is in Go's own cache, and counts as built.
  */
 async function build(
-  { name, goPackage }: GoTools['tools'][number],
-  options: BuildOptions & { readonly moduleDir: string; readonly draft: string },
+  { title, moduleDir, tools }: GoTools,
+  draft: string,
+  { env, show }: BuildOptions,
 ): Promise<string | undefined> {
-  const { moduleDir, draft, env, say } = options
-  const startedAtMs = performance.now()
-  const seconds = () => Math.round((performance.now() - startedAtMs) / 1000)
-  const progress = setInterval(
-    () => say(`  still building ${name}, ${seconds()} s`),
-    progressIntervalMs,
-  )
+  let onOutput: (text: string) => void = () => undefined
+  const go = (...args: readonly string[]) =>
+    runCommand('go', args, {
+      // Go flags and workspaces of this machine must not change the pinned build. With GOTOOLCHAIN=auto, a Go
+      // that is too old downloads the version that go.mod names.
+      env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off', GOTOOLCHAIN: 'auto' },
+      within: aside,
+      cwd: moduleDir,
+      timeoutMs: buildTimeoutMs,
+      onOutput: (text) => onOutput(text),
+    })
   const flags = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-ldflags', '-s -w']
-  const built = await runCommand('go', ['build', ...flags, '-o', join(draft, name), goPackage], {
-    // Go flags and workspaces of this machine must not change the pinned build. With GOTOOLCHAIN=auto, a Go
-    // that is too old downloads the version that go.mod names.
-    env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off', GOTOOLCHAIN: 'auto' },
-    cwd: moduleDir,
-    timeoutMs: buildTimeoutMs,
-  }).finally(() => clearInterval(progress))
-  if (!built.ok) {
-    const lines = built.output.split('\n').slice(-errorLinesMax).join('\n')
-    return `go build ${goPackage} failed (${built.end}): ${lines}`
+  show(`Fetching the sources of ${title}`)
+  const packages = tools.map(({ goPackage }) => goPackage)
+  // One letter for each package: whether it must be built.
+  const letters = '{{if .Stale}}s{{else}}b{{end}}'
+  const listed = await go('list', ...flags, '-deps', '-f', letters, ...packages)
+  if (!listed.ok) return reasonOf('go list', listed)
+  const states = listed.output.split('\n').filter((line) => line === 's' || line === 'b')
+  const stale = states.filter((state) => state === 's').length
+  const startedAtMs = performance.now()
+  let built = 0
+  onOutput = (text) => {
+    // With -v, Go writes a line for each package that it builds.
+    built = Math.min(built + (text.match(/\n/g)?.length ?? 0), stale)
+    const leftMs = ((performance.now() - startedAtMs) / built) * (stale - built)
+    const done = `${states.length - stale + built} of ${states.length} packages`
+    show(`Building ${title}`, `${done}, about ${duration(leftMs)} left`)
   }
-  say(`  ${name} built in ${seconds()} s`)
+  for (const { name, goPackage } of tools) {
+    const result = await go('build', '-v', ...flags, '-o', join(draft, name), goPackage)
+    if (!result.ok) return reasonOf(`go build ${goPackage}`, result)
+  }
   return undefined
+}
+
+function duration(ms: number): string {
+  const seconds = ms / 1000
+  return seconds < 90 ? `${Math.ceil(seconds / 10) * 10} s` : `${Math.round(seconds / 60)} min`
+}
+
+function reasonOf(command: string, { end, output }: CommandResult): string {
+  return `${command} failed (${end}): ${output.slice(-reasonCharsMax).replaceAll('\n', ' ')}`
 }

@@ -6,27 +6,24 @@
 // npm is killed.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
 import { httpUrl, readConfig } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
 import { isLoopback } from '../http/foreignRequest.ts'
 import { migrate } from '../store/schema/migrate.ts'
-import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
-import { ensureNamespace, registerSearchAttributes } from '../temporal/namespace.ts'
 import { pricedSettings } from '../wiring/installation.ts'
 import type { Child, Launch } from './child.ts'
 import { StartError } from './command.ts'
 import { lockFile, makePrivateFolder } from './dataDir.ts'
 import { announcement, openDemoAccount } from './demo.ts'
-import type { EmbeddedParts } from './environment.ts'
 import { serviceEnvironment } from './environment.ts'
+import { userCacheDir } from './goTools.ts'
 import { requireFreePorts } from './ports.ts'
 import { ensureDatabase, startPostgres } from './postgres.ts'
 import { startService } from './service.ts'
 import { startSimulator } from './simulator/server.ts'
-import { startTemporal } from './temporal.ts'
-import { findTemporal } from './temporalPrograms.ts'
+import { provideTemporal, temporalAddresses } from './temporal.ts'
+import { createTerminal } from './terminal.ts'
 
 /** How long to wait for the end of another start, in case that it is being killed. */
 const startTimeoutMs = 2_000
@@ -48,6 +45,7 @@ let runtimePath: string | undefined
 let isReady = false
 let stopsAsked = 0
 const lastAtMs = new Map<string, number>()
+const { say, show } = createTerminal(process.stdout)
 
 // Every child process inherits this umask. So only this user can read what is written into DATA_DIR.
 process.umask(0o077)
@@ -61,7 +59,10 @@ try {
   await stop(error instanceof ConfigError ? 2 : 1)
 }
 
-/** Starts every part. Resolves when `GET /readyz` answers 200. Throws `ConfigError` or `StartError`. */
+/**
+ * Starts every part. Resolves when `GET /readyz` answers 200, without waiting for Temporal: the service makes images
+ * without it. Throws `ConfigError` or `StartError`.
+ */
 async function start(): Promise<void> {
   const config = readConfig()
   const { dataDir, host, port, publicPages } = config
@@ -77,9 +78,16 @@ async function start(): Promise<void> {
   await makePrivateFolder(dataDir, 'DATA_DIR')
   const lockFd = await lockDataDir(dataDir)
   await requireFreePorts(config)
-  const launch: Launch = { dataDir, lockFd, env: process.env, say, children: embedded }
-  const parts = await startEmbedded(config, launch)
-  await prepare(config, parts)
+  await makePrivateFolder(userCacheDir(process.env), 'XDG_CACHE_HOME')
+  const launch: Launch = { dataDir, lockFd, env: process.env, say, show, children: embedded }
+  const givenUrl = config.databaseUrl
+  const postgres =
+    givenUrl === undefined ? await startPostgres(config.postgresPort, launch) : undefined
+  void provideTemporal(config, postgres, launch).catch(sayWithoutTemporal)
+  const databaseUrl = givenUrl ?? (await ensureDatabase(postgres, 'darkroom'))
+  const { applied } = await migrate({ databaseUrl: config.databaseSessionUrl ?? databaseUrl })
+  if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
+  const parts = { databaseUrl, ...temporalAddresses(config) }
   if (withSimulator) simulator = await startSimulator({ port: config.simulatorPort })
   const environment = await serviceEnvironment(config, parts, simulator?.url)
   const keyPath = join(dataDir, 'demo-key')
@@ -88,9 +96,8 @@ async function start(): Promise<void> {
   runtimePath = join(dataDir, runtimeFileName)
   await startService(config, environment, { ...launch, children: services })
   isReady = true
-  const { temporalUiUrl } = parts
   const demo = key === undefined ? undefined : { key, keyPath }
-  const announced = { apiUrl: httpUrl(host, port), publicPages, temporalUiUrl, demo }
+  const announced = { apiUrl: httpUrl(host, port), publicPages, demo }
   say(announcement(announced, process.stdout.isTTY))
   void stopWhenRefused()
 }
@@ -118,39 +125,12 @@ async function lockDataDir(dataDir: string): Promise<number> {
   throw new StartError(`Processes of a killed start still use DATA_DIR ${dataDir}. End them first.`)
 }
 
-/** Starts PostgreSQL, Temporal and Temporal's UI, except those that the operator provides. */
-async function startEmbedded(config: Config, launch: Launch): Promise<EmbeddedParts> {
-  const { databaseUrl, temporalPort: port, temporalUiPort: uiPort } = config
-  const temporal = await findTemporal(config.temporalAddress, launch)
-  const needsPostgres = databaseUrl === undefined || temporal.kind === 'server'
-  const postgres = needsPostgres ? await startPostgres(config.postgresPort, launch) : undefined
-  if (databaseUrl !== undefined && postgres !== undefined) {
-    say(
-      `PostgreSQL on port ${postgres.port} is for Temporal alone: Darkroom's data is in DATABASE_URL.`,
-    )
-  }
-  const namespace = config.temporalNamespace
-  return {
-    databaseUrl: databaseUrl ?? (await ensureDatabase(postgres, 'darkroom')),
-    ...(await startTemporal(temporal, postgres, { ...launch, port, uiPort, namespace })),
-  }
-}
-
-/** Migrates the database, and creates the Temporal namespace and its search attributes. */
-async function prepare(config: Config, parts: EmbeddedParts): Promise<void> {
-  const databaseUrl = config.databaseSessionUrl ?? parts.databaseUrl
-  const { applied } = await migrate({ databaseUrl })
-  if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
-  const { temporalAddress: address } = parts
-  const settings = temporalSettings({ address, namespace: config.temporalNamespace })
-  const temporal = connectTemporal(settings)
-  try {
-    const retentionSeconds = config.retentionSeconds + config.tombstoneSeconds
-    await ensureNamespace(temporal, { retentionSeconds })
-    await registerSearchAttributes(temporal)
-  } finally {
-    await temporal.close()
-  }
+function sayWithoutTemporal(error: unknown): void {
+  if (stopsAsked > 0) return
+  say(
+    'Darkroom works without Temporal: the worker carries out all tasks itself, and no UI shows their runs. ' +
+      `Why there is none: ${error instanceof StartError ? error.message : String(error)}`,
+  )
 }
 
 function onSignal(signal: NodeJS.Signals): void {
@@ -187,8 +167,4 @@ function endWithParent(): void {
   }
   look()
   setInterval(look, parentPollMs).unref()
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

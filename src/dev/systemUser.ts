@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import type { Environment } from '../config.ts'
 import type { Part } from './child.ts'
-import type { Say } from './command.ts'
+import type { Say } from './terminal.ts'
 import { runCommand, StartError } from './command.ts'
 
 /** Where PostgreSQL's programs and data are, and as whom they run. */

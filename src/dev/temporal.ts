@@ -1,24 +1,20 @@
 import { Connection, isGrpcServiceError } from '@temporalio/client'
 import { readFileSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { Config } from '../config.ts'
 import { assertNever } from '../domain/assertNever.ts'
+import { migrateTemporal } from '../wiring/cliTemporal.ts'
 import type { Launch, Part } from './child.ts'
-import { httpFault, startChild } from './child.ts'
+import { startChild } from './child.ts'
 import { basicEnvironment } from './command.ts'
 import type { EmbeddedParts } from './environment.ts'
 import type { Postgres } from './postgres.ts'
+import { startPostgres } from './postgres.ts'
 import { prepareDatabases } from './temporalDatabases.ts'
-import type { TemporalPrograms } from './temporalPrograms.ts'
-
-export type TemporalOptions = Launch & {
-  /** The port that clients call. The server's own services use the seven ports after it. */
-  readonly port: number
-  readonly uiPort: number
-  /** Darkroom's namespace, which the UI shows first. */
-  readonly namespace: string
-}
+import { findTemporal } from './temporalPrograms.ts'
+import { startTemporalUi } from './temporalUi.ts'
 
 /**
  * Dynamic configuration of the embedded Temporal: the real server and the development server get the same
@@ -38,41 +34,90 @@ export const innerPortCount = 7
 const historyShards = 64
 
 const readyTimeoutMs = 120_000
-const uiReadyTimeoutMs = 20_000
 const callTimeoutMs = 3_000
 const stopGraceMs = 10_000
-const uiStopGraceMs = 3_000
 const grpcNotFound = 5
+const registerPauseMs = 2_000
 
-/** Starts Temporal and its UI, unless Temporal is the operator's, and waits until it serves. */
-export async function startTemporal(
-  programs: TemporalPrograms,
-  postgres: Postgres | undefined,
-  options: TemporalOptions,
-): Promise<Omit<EmbeddedParts, 'databaseUrl'>> {
-  const { port, uiPort } = options
-  const started = {
-    temporalAddress: `127.0.0.1:${port}`,
-    temporalUiUrl: `http://127.0.0.1:${uiPort}`,
+/** Where Temporal and its UI serve, or will serve. */
+export function temporalAddresses(config: Config): Omit<EmbeddedParts, 'databaseUrl'> {
+  const { temporalAddress, temporalPort, temporalUiPort } = config
+  if (temporalAddress !== undefined) return { temporalAddress, temporalUiUrl: undefined }
+  return {
+    temporalAddress: `127.0.0.1:${temporalPort}`,
+    temporalUiUrl: `http://127.0.0.1:${temporalUiPort}`,
   }
+}
+
+/**
+ * Provides Temporal while the service runs already: finds, fetches or builds its programs, starts the server unless
+ * Temporal is the operator's, registers there what Darkroom needs, and starts the UI. The workers, which make all
+ * images themselves until then, take it as soon as the search attributes are there. Throws `StartError` when there is
+ * no Temporal to run.
+ */
+export async function provideTemporal(
+  config: Config,
+  postgres: Postgres | undefined,
+  launch: Launch,
+): Promise<void> {
+  const { temporalAddress, temporalUiUrl } = temporalAddresses(config)
+  const { say, show } = launch
+  if (temporalUiUrl === undefined) {
+    await register(config, launch)
+    say(`Temporal is ready at ${temporalAddress}.`)
+    return
+  }
+  const programs = await findTemporal(launch)
+  show("Starting Temporal's server")
   switch (programs.kind) {
-    case 'given':
-      return { temporalAddress: programs.address, temporalUiUrl: undefined }
     case 'dev-server':
-      await startServer(options, { file: programs.file, args: devServerArgs(options) })
-      return started
-    case 'server':
-      if (postgres === undefined) throw new Error('Bug: the real Temporal server needs PostgreSQL')
-      await prepareDatabases(programs, postgres, options)
-      await startServer(options, {
+      await startServer(config, launch, {
+        file: programs.file,
+        args: devServerArgs(config),
+      })
+      await register(config, launch)
+      say(
+        `Temporal is ready: the development server of ${programs.version}. Its UI: ${temporalUiUrl}`,
+      )
+      return
+    case 'server': {
+      const ownPostgres = postgres ?? (await startPostgresForTemporal(config, launch))
+      await prepareDatabases(programs, ownPostgres, launch)
+      await startServer(config, launch, {
         file: join(programs.binDir, 'temporal-server'),
         args: ['start'],
-        env: serverVariables(port, postgres),
+        env: serverVariables(config.temporalPort, ownPostgres),
       })
-      await startUi(programs.binDir, options)
-      return started
+      await register(config, launch)
+      await startTemporalUi(programs.binDir, config, launch)
+      say(`Temporal is ready: the real server, on PostgreSQL. Its UI: ${temporalUiUrl}`)
+      return
+    }
     default:
       return assertNever(programs)
+  }
+}
+
+/** The real server needs an embedded PostgreSQL also where Darkroom has one of its own. */
+function startPostgresForTemporal({ postgresPort }: Config, launch: Launch): Promise<Postgres> {
+  launch.say(
+    `PostgreSQL on port ${postgresPort} is for Temporal alone: Darkroom's data is in DATABASE_URL.`,
+  )
+  return startPostgres(postgresPort, launch)
+}
+
+/** Registers Darkroom's namespace and search attributes. Tries again until Temporal answers. */
+async function register(config: Config, { say }: Launch): Promise<void> {
+  const { temporalAddress } = temporalAddresses(config)
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      await migrateTemporal({ ...config, temporalAddress })
+      return
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      if (isFirst) say(`${reason}. The worker makes images without it, and tries again.`)
+    }
+    await sleep(registerPauseMs, undefined, { ref: false })
   }
 }
 
@@ -106,7 +151,7 @@ function serverVariables(port: number, postgres: Postgres): Readonly<Record<stri
   }
 }
 
-function devServerArgs({ dataDir, port, uiPort, namespace }: TemporalOptions): readonly string[] {
+function devServerArgs(config: Config): readonly string[] {
   const settings = readFileSync(dynamicConfigPath, 'utf8').matchAll(
     /^([\w.]+):\n  - value: (.*)$/gm,
   )
@@ -114,11 +159,11 @@ function devServerArgs({ dataDir, port, uiPort, namespace }: TemporalOptions): r
     'server',
     'start-dev',
     '--ip=127.0.0.1',
-    `--port=${port}`,
-    `--ui-port=${uiPort}`,
-    `--namespace=${namespace}`,
+    `--port=${config.temporalPort}`,
+    `--ui-port=${config.temporalUiPort}`,
+    `--namespace=${config.temporalNamespace}`,
     '--log-level=warn',
-    `--db-filename=${join(dataDir, 'temporal.db')}`,
+    `--db-filename=${join(config.dataDir, 'temporal.db')}`,
     ...[...settings].flatMap(([, key, value]) => [
       '--dynamic-config-value',
       `${key}=${value?.replaceAll("'", '"')}`,
@@ -127,10 +172,11 @@ function devServerArgs({ dataDir, port, uiPort, namespace }: TemporalOptions): r
 }
 
 async function startServer(
-  options: TemporalOptions,
+  { temporalPort }: Config,
+  launch: Launch,
   program: Pick<Part, 'file' | 'args'> & { readonly env?: Readonly<Record<string, string>> },
 ): Promise<void> {
-  const { dataDir, port, env } = options
+  const { dataDir, env } = launch
   await startChild(
     {
       ...program,
@@ -141,10 +187,10 @@ async function startServer(
       stopSignal: 'SIGTERM',
       lostSignal: 'SIGKILL',
       stopGraceMs,
-      faultOf: () => serverFault(`127.0.0.1:${port}`),
+      faultOf: () => serverFault(`127.0.0.1:${temporalPort}`),
       readyTimeoutMs,
     },
-    options,
+    launch,
   )
 }
 
@@ -182,41 +228,4 @@ function isNotFound(error: unknown): boolean {
   if (!isGrpcServiceError(error)) return false
   const code: number = error.code
   return code === grpcNotFound
-}
-
-/** Starts the UI of the real server. The development server has its UI in the same process. */
-async function startUi(binDir: string, options: TemporalOptions): Promise<void> {
-  const { dataDir, port, uiPort, namespace, env, say } = options
-  const root = join(dataDir, 'temporal-ui')
-  const url = `http://127.0.0.1:${uiPort}`
-  const config = {
-    temporalGrpcAddress: `127.0.0.1:${port}`,
-    host: '127.0.0.1',
-    port: uiPort,
-    enableUi: true,
-    defaultNamespace: namespace,
-    // Without this, the UI would load Temporal's news from the internet.
-    disableNewsFetch: true,
-    cors: { allowOrigins: [url, `http://localhost:${uiPort}`] },
-  }
-  await mkdir(join(root, 'config'), { recursive: true })
-  // JSON is valid YAML.
-  await writeFile(join(root, 'config/development.yaml'), `${JSON.stringify(config, null, 2)}\n`)
-  const started = startChild(
-    {
-      name: "Temporal's UI",
-      file: join(binDir, 'temporal-ui'),
-      args: ['--root', root, 'start'],
-      env: basicEnvironment(env),
-      log: 'temporal-ui',
-      stopSignal: 'SIGTERM',
-      lostSignal: 'SIGKILL',
-      stopGraceMs: uiStopGraceMs,
-      faultOf: () => httpFault(url, callTimeoutMs),
-      readyTimeoutMs: uiReadyTimeoutMs,
-    },
-    options,
-  )
-  // Darkroom works without the UI.
-  await started.catch((error: unknown) => say(String(error)))
 }

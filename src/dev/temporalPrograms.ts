@@ -1,29 +1,25 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Environment } from '../config.ts'
 import type { Launch } from './child.ts'
-import type { Say } from './command.ts'
 import { runCommand, StartError } from './command.ts'
-import { makePrivateFolder } from './dataDir.ts'
 import type { GoTools } from './goTools.ts'
 import { buildGoTools, userCacheDir } from './goTools.ts'
 
 /**
- * What runs as Temporal. `given`: the operator's own. `server`: the real server and its tools are in the
- * folder `binDir`, and `key` identifies their version. `dev-server`: only the Temporal CLI `file` was found,
- * and its development server is used.
+ * What runs as Temporal. `server`: the real server and its tools are in the folder `binDir`, and `key` identifies
+ * their version. `dev-server`: only the Temporal CLI `file` was found, and its development server is used.
  */
 export type TemporalPrograms =
-  | { readonly kind: 'given'; readonly address: string }
   | { readonly kind: 'server'; readonly binDir: string; readonly key: string }
-  | { readonly kind: 'dev-server'; readonly file: string }
+  | { readonly kind: 'dev-server'; readonly file: string; readonly version: string }
 
 /** The Temporal programs, in the versions that tools/temporal/go.mod pins. */
 export const temporalTools: GoTools = {
-  title: 'temporal',
+  name: 'temporal',
+  title: "Temporal's server",
   moduleDir: fileURLToPath(new URL('../../tools/temporal', import.meta.url)),
   tools: [
     { name: 'temporal-server', goPackage: 'go.temporal.io/server/cmd/server' },
@@ -38,66 +34,46 @@ const downloadTimeoutMs = 120_000
 const reasonCharsMax = 120
 
 /**
- * Finds Temporal, unless the operator has given its address, and prints what it found. First choice is the
- * real server, built with Go. Second is `temporal` on PATH. Third is the CLI that the SDK downloads. When
- * there is none, throws `StartError` that says what to install.
+ * Finds Temporal's programs, fetches them or builds them, which can take minutes. First choice is the real server,
+ * built with Go. Second is `temporal` on PATH. Third is the CLI that the SDK downloads. Throws `StartError` when there
+ * is none.
  */
-export async function findTemporal(
-  givenAddress: string | undefined,
-  { env, say }: Pick<Launch, 'env' | 'say'>,
-): Promise<TemporalPrograms> {
-  if (givenAddress !== undefined) return { kind: 'given', address: givenAddress }
-  const built = await buildGoTools(temporalTools, { env, say })
-  if (built.kind === 'built') {
-    say('Temporal: the real server, on PostgreSQL.')
-    return { kind: 'server', binDir: built.binDir, key: built.key }
-  }
+export async function findTemporal({
+  env,
+  show,
+}: Pick<Launch, 'env' | 'show'>): Promise<TemporalPrograms> {
+  const built = await buildGoTools(temporalTools, { env, show })
+  if (built.kind === 'built') return { kind: 'server', binDir: built.binDir, key: built.key }
   const onPath = await runCommand('temporal', ['--version'], { env, timeoutMs: versionTimeoutMs })
-  if (onPath.ok) {
-    say(`Temporal: the development server of ${onPath.output} (on PATH), because ${built.why}.`)
-    return { kind: 'dev-server', file: 'temporal' }
-  }
-  const downloaded = await downloadCli(env, say)
-  if ('file' in downloaded) {
-    say(`Temporal: the development server that the SDK downloads, because ${built.why}.`)
-    return { kind: 'dev-server', file: downloaded.file }
-  }
+  if (onPath.ok) return { kind: 'dev-server', file: 'temporal', version: onPath.output }
+  show('Downloading the Temporal CLI')
+  const downloaded = await downloadCli(join(userCacheDir(env), 'temporal-cli'))
+  if ('file' in downloaded) return { kind: 'dev-server', ...downloaded }
   throw new StartError(
-    [
-      'There is no Temporal server to run. Do one of the following:',
-      `  - install Go 1.21 or later, to build the real server (now: ${built.why})`,
-      '  - install the Temporal CLI, so that `temporal` is on PATH (now: it is not)',
-      `  - allow this machine to download the Temporal CLI (now: ${downloaded.why})`,
-      '  - set TEMPORAL_ADDRESS to a Temporal server of your own',
-    ].join('\n'),
+    `its server is not built (${built.why}), \`temporal\` is not on PATH, and the Temporal CLI cannot be ` +
+      `downloaded (${downloaded.why}). Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS`,
   )
 }
 
+type Downloaded = { readonly file: string; readonly version: string } | { readonly why: string }
+
 /** Finds the Temporal CLI in the user's cache, or downloads it there with the SDK's test library. */
-async function downloadCli(
-  env: Environment,
-  say: Say,
-): Promise<{ readonly file: string } | { readonly why: string }> {
-  const folder = join(userCacheDir(env), 'temporal-cli')
-  const find = () =>
-    existsSync(folder)
-      ? readdirSync(folder).find((entry) => entry.startsWith('temporal'))
-      : undefined
+async function downloadCli(folder: string): Promise<Downloaded> {
+  const find = () => readdirSync(folder).find((entry) => entry.startsWith('temporal'))
   try {
-    await makePrivateFolder(userCacheDir(env), 'XDG_CACHE_HOME')
+    await mkdir(folder, { recursive: true })
     if (find() === undefined) {
-      say('Downloading the Temporal CLI…')
-      await mkdir(folder, { recursive: true })
-      const timeout = sleep(downloadTimeoutMs, 'timeout' as const)
+      const timeout = sleep(downloadTimeoutMs, 'timeout' as const, { ref: false })
       if ((await Promise.race([startOnce(folder), timeout])) === 'timeout') {
         return { why: 'the download takes too long' }
       }
     }
   } catch (error) {
-    return { why: String(error).slice(0, reasonCharsMax) }
+    return { why: String(error).slice(0, reasonCharsMax).replaceAll('\n', ' ') }
   }
   const name = find()
-  return name === undefined ? { why: 'the download left no file' } : { file: join(folder, name) }
+  if (name === undefined) return { why: 'the download left no file' }
+  return { file: join(folder, name), version: `the SDK (${name})` }
 }
 
 /**

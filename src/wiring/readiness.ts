@@ -22,9 +22,9 @@ export type ReadinessDeps = {
  * Creates the check of the parts of one process, for `/readyz`. A process is ready when PostgreSQL has the
  * schema of this code, and the blob store is the one that belongs to this database.
  *
- * Temporal's state is reported, but the process is ready without Temporal: tasks that are accepted meanwhile
- * start later. If search attributes are missing, the process is not ready, because `migrate` was forgotten.
- * Temporal starts no run until `migrate` has created them. Once they were seen, Temporal is not asked for them again.
+ * Temporal's state is reported, but the process is ready without Temporal, and also without the search attributes,
+ * which `migrate` registers: as long as Temporal starts no run, the workers make all images themselves. Once the
+ * attributes were seen, Temporal is not asked for them again.
  */
 export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
   let attributes = 'unknown'
@@ -37,7 +37,7 @@ export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
         attributesPart(deps.temporal).then((state) => void (attributes = state)),
     ])
     const needed = [database.database, database.schema, blobStore]
-    const ready = needed.every((part) => part === 'ok') && attributes !== 'missing'
+    const ready = needed.every((part) => part === 'ok')
     const parts = { ...database, blob_store: blobStore, temporal, search_attributes: attributes }
     return { ready, parts }
   }

@@ -90,8 +90,12 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   // Open this port before the worker takes a task. If the port is in use, the process ends, and is usually started
   // again, many times. If it took a task before it ended, each of these starts could lose a call that is paid for.
   const { internalHost: host, workerInternalPort: port } = config
-  const readiness = async () =>
-    withPart(await look(), 'polling', worker?.isRunning() === true ? 'ok' : 'stopped')
+  const readiness = async () => {
+    const state = worker === undefined ? 'starting' : stopping.signal.aborted ? 'stopping' : 'ok'
+    const { ready, parts } = withPart(await look(), 'process', state)
+    const polling = worker?.isRunning() === true ? 'ok' : 'stopped'
+    return { ready, parts: { ...parts, polling } }
+  }
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )

@@ -220,7 +220,7 @@ describe('/readyz', () => {
     ])
     expect(await shown(service.workerUrl)).toEqual([
       200,
-      { status: 'ready', parts: { ...all, polling: 'ok' } },
+      { status: 'ready', parts: { ...all, process: 'ok', polling: 'ok' } },
     ])
   })
 })

@@ -114,16 +114,16 @@ describe('createReadiness', () => {
     expect(silent.parts['temporal']).toBe('deadline_exceeded')
   })
 
-  it('is not ready without the namespace or the search attributes, which migrate creates', async () => {
+  it('is ready without the namespace or the search attributes, and reports that they are missing', async () => {
     const { address } = world.settings
     const unknown = await look({ temporal: temporalAt(address, 'never-made') })
     expect(unknown).toEqual({
-      ready: false,
+      ready: true,
       parts: { ...allWell, search_attributes: 'missing' },
     })
     const bare = await look({ temporal: temporalAt(address, 'temporal-system') })
     expect(bare.parts['search_attributes']).toBe('missing')
-    expect(bare.ready).toBe(false)
+    expect(bare.ready).toBe(true)
   })
 
   it('looks at the parts once for all probes within a second', async () => {

@@ -5,7 +5,8 @@ const pauseMs = 2_000
 
 /**
  * Creates a worker that repeats `create` until Temporal can be reached. Until then, only the parts of the process
- * outside of Temporal work, such as the reconciler. After the first connection, the SDK reconnects by itself.
+ * outside of Temporal work, such as the reconciler. After the first connection, the SDK reconnects by itself. Calls
+ * `onUnreachable` once, with the first error.
  */
 export function createRetryingWorker(
   create: () => Promise<RunningWorker>,
@@ -15,7 +16,7 @@ export function createRetryingWorker(
   let isStopping = false
   let worker: RunningWorker | undefined
 
-  async function run(): Promise<void> {
+  async function run(tries: number): Promise<void> {
     const connecting = create()
     try {
       const first = await Promise.race([connecting, stopping.promise])
@@ -28,16 +29,16 @@ export function createRetryingWorker(
       void connecting.then((late) => late.stop()).catch(() => {})
     } catch (error) {
       if (worker !== undefined) throw error
-      onUnreachable(error)
+      if (tries === 1) onUnreachable(error)
       const next = await Promise.race([
         sleep(pauseMs, 'again' as const, { ref: false }),
         stopping.promise,
       ])
-      if (next === 'again') return run()
+      if (next === 'again') return run(tries + 1)
     }
   }
 
-  const done = run()
+  const done = run(1)
   return {
     done,
     isRunning: () => worker?.isRunning() ?? false,

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { buildGoTools } from '../../../src/dev/goTools.ts'
+import { createTerminal } from '../../../src/dev/terminal.ts'
 import { freePort } from '../ports.ts'
 import { versitygwTool } from './versitygw.ts'
 import { until } from '../timing.ts'
@@ -37,8 +38,8 @@ function composeCommand(): string {
 
 /** Starts a real S3 server on its own folder. Throws when the server cannot be built, so that no test is skipped. */
 export async function startS3Server(): Promise<S3Server> {
-  const say = (line: string): boolean => process.stderr.write(`${line}\n`)
-  const built = await buildGoTools(versitygwTool, { env: process.env, say })
+  const { show } = createTerminal(process.stderr)
+  const built = await buildGoTools(versitygwTool, { env: process.env, show })
   if (built.kind === 'failed') throw new Error(`No S3 server to test against: ${built.why}`)
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-s3-'))
   const address = `127.0.0.1:${await freePort()}`

@@ -3,6 +3,8 @@ import { createServer } from 'node:http'
 import type { TestProject } from 'vitest/node'
 import { buildGoTools } from '../../../src/dev/goTools.ts'
 import { temporalTools } from '../../../src/dev/temporalPrograms.ts'
+import type { Show } from '../../../src/dev/terminal.ts'
+import { createTerminal } from '../../../src/dev/terminal.ts'
 import { versitygwTool } from '../blobs/versitygw.ts'
 import type { RunningCalm } from './calmProcesses.ts'
 import { startCalm } from './calmProcesses.ts'
@@ -22,8 +24,10 @@ declare module 'vitest' {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // The first build on a machine takes minutes, longer than the time limit of any test.
+  const terminal = createTerminal(process.stderr)
+  const show: Show = (stage, detail) => terminal.show(`[stack] The tests wait. ${stage}`, detail)
   for (const tools of [temporalTools, versitygwTool]) {
-    await buildGoTools(tools, { env: process.env, say })
+    await buildGoTools(tools, { env: process.env, show })
   }
   let calm: Promise<RunningCalm> | undefined
   const server = createServer((_request, response) => {

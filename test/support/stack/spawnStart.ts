@@ -22,8 +22,14 @@ const parts = {
 
 /** One process of `src/dev/main.ts`. */
 export type SpawnedStart = TestProcess & {
-  /** Waits until it is ready. Returns the environment that it gave its processes. Throws with its output. */
-  readonly ready: (limitMs: number) => Promise<Readonly<Record<string, string>>>
+  /**
+   * Waits until it is ready, and until Temporal is, unless told otherwise. Returns the environment that it gave its
+   * processes. Throws with its output.
+   */
+  readonly ready: (
+    limitMs: number,
+    options?: { readonly withTemporal: boolean },
+  ) => Promise<Readonly<Record<string, string>>>
   /** The process id of the part with this text in its command line: see `parts`. 0 while there is none. */
   readonly partPid: (part: keyof typeof parts) => number
 }
@@ -51,8 +57,13 @@ export async function spawnStart(
   const { pid, output } = started
   return {
     ...started,
-    ready: async (limitMs) => {
-      await started.ready('npm start', limitMs, () => output().includes('Darkroom is ready at'))
+    ready: async (limitMs, { withTemporal } = { withTemporal: true }) => {
+      const lines = ['Darkroom is ready at', ...(withTemporal ? ['Temporal is ready'] : [])]
+      await started.ready('npm start', limitMs, () => {
+        if (withTemporal && output().includes('works without Temporal'))
+          throw new Error('no Temporal')
+        return lines.every((line) => output().includes(line))
+      })
       const text = readFileSync(join(dataDir, 'runtime.json'), 'utf8')
       return runtimeFile.parse(JSON.parse(text)).environment
     },

@@ -1,0 +1,213 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { buildGoTools } from '../../src/dev/goTools.ts'
+import { temporalTools } from '../../src/dev/temporalPrograms.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { generate, generateMany } from '../support/clients/syncCalls.ts'
+import { openCuttableWay } from '../support/cuttableWay.ts'
+import { freeStartPorts } from '../support/ports.ts'
+import { createSimulatorClient } from '../support/simulatorClient.ts'
+import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { SpawnedStart } from '../support/stack/spawnStart.ts'
+import { memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
+import { until } from '../support/timing.ts'
+
+// The first start on a machine. Only Go is replaced, by a script that builds as long as a test wants, and then copies
+// the real programs. Temporal is the real one.
+
+const folder = mkdtempSync(join(memoryFolder, 'darkroom-first-'))
+const bin = join(folder, 'bin')
+const mayFinish = join(folder, 'may-finish')
+const packages = 40
+const started: SpawnedStart[] = []
+
+beforeAll(async () => {
+  const built = await buildGoTools(temporalTools, { env: process.env, show: () => {} })
+  if (built.kind === 'failed') throw new Error(built.why)
+  mkdirSync(bin)
+  const fakeGo = `#!/bin/sh
+case $1 in
+  list) for n in $(seq ${packages}); do echo s; done ;;
+  build)
+    while [ "$1" != -o ]; do shift; done
+    for n in 1 2 3 4 5 6 7 8 9 10; do echo "package/$n" >&2; done
+    while [ ! -e '${mayFinish}' ]; do sleep 0.1; done
+    cp '${built.binDir}'/"$(basename "$2")" "$2" ;;
+esac
+`
+  writeFileSync(join(bin, 'go'), fakeGo, { mode: 0o755 })
+  return async () => {
+    for (const start of started) {
+      start.signal('SIGKILL')
+      await start.ended
+    }
+    rmSync(folder, { recursive: true, force: true })
+  }
+}, stackStartMsMax)
+
+/** Starts on an empty cache of programs, and waits until it is ready without Temporal. */
+async function firstStart(name: string, variables: Readonly<Record<string, string>>) {
+  const dataDir = join(folder, name)
+  const start = await spawnStart(dataDir, `${dataDir}.log`, {
+    XDG_CACHE_HOME: `${dataDir}-cache`,
+    PATH: `${bin}:${process.env['PATH']}`,
+    ...variables,
+  })
+  started.push(start)
+  const environment = await start.ready(stackStartMsMax, { withTemporal: false })
+  const url = environment['PUBLIC_URL'] ?? ''
+  const client = createClient(url, readFileSync(join(dataDir, 'demo-key'), 'utf8').trim())
+  return { start, client, environment }
+}
+
+async function parts(environment: Readonly<Record<string, string>>) {
+  const port = environment['WORKER_INTERNAL_PORT']
+  const answer = await fetch(`http://127.0.0.1:${port}/readyz`)
+  return { status: answer.status, body: await answer.text() }
+}
+
+async function makesImages(client: Client, prompt: string): Promise<void> {
+  expect((await fetch(`${client.url}/readyz`)).status).toBe(200)
+  expect((await generate(client, { prompt })).status).toBe(200)
+  const { task_id: taskId } = await client.accepted(generateBody({ prompt }))
+  expect((await client.ended(taskId)).status).toBe('succeeded')
+}
+
+describe("a start that builds Temporal's server", () => {
+  let ports: Awaited<ReturnType<typeof freeStartPorts>>
+  let dataDir: string
+  const start = () => firstStart('builds', ports)
+  let running: Awaited<ReturnType<typeof start>>
+  beforeAll(async () => {
+    ports = await freeStartPorts()
+    dataDir = join(folder, 'builds')
+    running = await start()
+  }, stackStartMsMax)
+
+  it('makes images meanwhile, and shows how far the build is', async () => {
+    await makesImages(running.client, 'Early [sim:delay ms=10]')
+    const { status, body } = await parts(running.environment)
+    expect(status).toBe(200)
+    expect(JSON.parse(body)).toMatchObject({
+      parts: { process: 'ok', temporal: 'unavailable', polling: 'stopped' },
+    })
+    expect(running.start.output()).toMatch(
+      new RegExp(
+        `Building Temporal's server: \\d+ of ${packages} packages, about \\d+ (s|min) left`,
+      ),
+    )
+    expect(running.start.output()).not.toContain('Temporal is ready')
+  })
+
+  it(
+    'leaves no process when it is killed, and the next start makes images too',
+    async () => {
+      expect(processesOn(dataDir).some((line) => line.includes('/go\0build'))).toBe(true)
+      running.start.signal('SIGKILL')
+      await running.start.ended
+      await until('the end of all parts', () => processesOn(dataDir).length === 0 || undefined)
+      running = await start()
+      await makesImages(running.client, 'After the kill [sim:delay ms=10]')
+    },
+    stackStartMsMax,
+  )
+
+  it(
+    'takes Temporal when it is built, without a restart, and loses and doubles no task',
+    async () => {
+      const { client } = running
+      const simulator = createSimulatorClient(`http://127.0.0.1:${ports.SIMULATOR_PORT}`)
+      const pids = () => (['worker', 'api'] as const).map((part) => running.start.partPid(part))
+      const before = pids()
+      const live = 'Live [sim:hold]'
+      const synchronous = generateMany(client, 20, live)
+      const submitted = Array.from({ length: 20 }, async (_, n) => {
+        const body = generateBody({ prompt: `Submitted ${live} ${n}` })
+        return (await client.accepted(body)).task_id
+      })
+      const taskIds = await Promise.all(submitted)
+      await simulator.waitForCalls(40, { prompt: live })
+      const statuses = new Set<number>()
+      writeFileSync(mayFinish, '')
+      await until(
+        'Temporal',
+        async () => {
+          statuses.add((await fetch(`${client.url}/readyz`)).status)
+          const { body } = await parts(running.environment)
+          return body.includes('"polling":"ok"') || undefined
+        },
+        stackStartMsMax,
+      )
+      expect([...statuses]).toEqual([200])
+      expect(await simulator.release({ prompt: live })).toBe(40)
+      expect((await synchronous).map((answer) => answer?.status)).toEqual(Array(20).fill(200))
+      const ends = await Promise.all(taskIds.map((taskId) => client.ended(taskId)))
+      expect(ends.map(({ status }) => status)).toEqual(Array(20).fill('succeeded'))
+      expect(await simulator.calls({ prompt: live })).toHaveLength(40)
+
+      const { task_id: taskId } = await client.accepted(
+        generateBody({ prompt: 'With a run [sim:delay ms=10]' }),
+      )
+      expect((await client.ended(taskId)).status).toBe('succeeded')
+      await until(
+        'the address of the UI',
+        () =>
+          running.start.output().includes(`Its UI: ${running.environment['TEMPORAL_UI_URL']}`) ||
+          undefined,
+      )
+      const workflow = `/api/v1/namespaces/default/workflows/${encodeURIComponent(`image/${taskId}`)}`
+      const run = await fetch(`${running.environment['TEMPORAL_UI_URL']}${workflow}`)
+      expect(run.status).toBe(200)
+      expect(pids()).toEqual(before)
+      const cache = readdirSync(`${dataDir}-cache/darkroom`)
+      expect(cache.filter((name) => name.includes('building'))).toEqual([])
+    },
+    stackStartMsMax,
+  )
+})
+
+it(
+  'a start without Go and without network makes images, and says what is missing and what that means',
+  async () => {
+    const missing = join(folder, 'missing')
+    mkdirSync(missing)
+    for (const name of ['go', 'temporal']) {
+      writeFileSync(join(missing, name), '#!/bin/sh\nexit 127\n', { mode: 0o755 })
+    }
+    const nowhere = 'http://127.0.0.1:1'
+    const { start, client } = await firstStart('alone', {
+      PATH: `${missing}:${process.env['PATH']}`,
+      HTTPS_PROXY: nowhere,
+      https_proxy: nowhere,
+    })
+    await makesImages(client, 'Alone [sim:delay ms=10]')
+    const line = await until('the line', () =>
+      start
+        .output()
+        .split('\n')
+        .find((each) => each.includes('works without Temporal')),
+    )
+    expect(line).toContain('the worker carries out all tasks itself')
+    expect(line).toContain('Go is not installed')
+    expect(line).toContain('Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS')
+  },
+  stackStartMsMax,
+)
+
+it(
+  "takes the operator's Temporal as soon as it answers",
+  async () => {
+    const way = await openCuttableWay((await embeddedStack()).temporalAddress)
+    onTestFinished(() => way.close())
+    way.cut(true)
+    const { start, client } = await firstStart('given', { TEMPORAL_ADDRESS: way.address })
+    await makesImages(client, 'Before [sim:delay ms=10]')
+    expect(start.output()).toContain(`Temporal at ${way.address} (TEMPORAL_ADDRESS) failed`)
+    way.cut(false)
+    await until('Temporal', () => start.output().includes('Temporal is ready at') || undefined)
+  },
+  stackStartMsMax,
+)

@@ -2,9 +2,8 @@ import { Context } from '@temporalio/activity'
 import type { ReportUnexpected } from './applicationFailure.ts'
 import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import { assertNever } from '../src/domain/assertNever.ts'
-import type { Stage } from '../src/tasks/takeStep.ts'
 import type { ProduceResult } from '../src/tasks/produceImage.ts'
-import type { ProduceInput } from '../src/tasks/takeStep.ts'
+import type { ProduceInput, Stage } from '../src/tasks/takeStep.ts'
 import { heartbeatIntervalMs } from '../workflows/heartbeats.ts'
 
 export type ProduceImageActivityDeps = {

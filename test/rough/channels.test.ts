@@ -151,15 +151,14 @@ describe('a Retry-After of one year', () => {
 const waiting: string[] = []
 
 describe('a channel whose credential the upstream refuses', () => {
-  it('is paused with the reason at the second refused task', async () => {
-    for (const prompt of ['First refused [sim:401]', 'Second refused [sim:401]']) {
-      const record = await client.ended(await submit(vipModel, prompt))
-      expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
-    }
-    expect(await channel('b-main')).toMatchObject({
-      paused_at: expect.any(String),
-      pause_reason: 'upstream refuses our access: credential (HTTP 401)',
-    })
+  it('cools down for every model, for a minute, after the first refused task', async () => {
+    const record = await client.ended(await submit(vipModel, 'Refused [sim:401]'))
+    expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
+    const listed = await channel('b-main')
+    expect(listed).toMatchObject({ paused_at: null, cooldowns: [{ model: '*' }] })
+    const seconds = (Date.parse(listed?.cooldowns[0]?.until ?? '') - Date.now()) / 1_000
+    expect(seconds).toBeGreaterThan(40)
+    expect(seconds).toBeLessThanOrEqual(60)
     expect(await channel('a-main')).toMatchObject(active)
   })
 

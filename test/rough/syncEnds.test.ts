@@ -171,6 +171,8 @@ describe('a synchronous call that ends without an image', () => {
     expect(answer.headers.has('x-should-retry')).toBe(false)
     expect(await modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
     expect(await money(answer)).toEqual(['hold', 'release'])
+    // The operator has mended the credential, and resumes the channels.
+    await service.pool.query('delete from cooldown')
     await service.simulator.script({ prompt }, ['ok'])
     expect((await generate({ prompt }, 'ours')).status).toBe(200)
   })

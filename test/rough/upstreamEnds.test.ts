@@ -182,7 +182,7 @@ describe('a fault that only the operator can fix', () => {
   it.each(casesOf(operatorFaults))(
     'fails the task after one call and releases its hold: $fault of family $family',
     async (one) => {
-      await service.pool.query('update channel set faults = 0, fault_task_id = null')
+      await service.pool.query('delete from cooldown')
       const record = await submit(one)
       expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
       expect(await callsOf(one)).toHaveLength(1)
@@ -191,16 +191,20 @@ describe('a fault that only the operator can fix', () => {
     },
   )
 
-  it('pauses the channel with the reason after two tasks in a row', async () => {
-    await service.pool.query('update channel set faults = 0, fault_task_id = null')
-    for (const fault of ['401 times=1', '404 times=1']) await submit({ family: 'B', fault })
+  it('keeps further calls from the channel: of every model after a 401, of the model after a 404', async () => {
+    await service.pool.query('delete from cooldown')
+    for (const [family, fault] of [
+      ['A', '401 times=1'],
+      ['B', '404 times=1'],
+    ] as const) {
+      await submit({ family, fault })
+    }
     const { rows } = await service.pool.query(
-      `select name, paused_at is not null as paused, pause_reason as reason
-       from channel order by name`,
+      'select channel, model, fault from cooldown order by channel',
     )
     expect(rows).toEqual([
-      { name: 'a-main', paused: false, reason: null },
-      { name: 'b-main', paused: true, reason: expect.stringContaining('model_not_found') },
+      { channel: 'a-main', model: '*', fault: true },
+      { channel: 'b-main', model: expect.stringMatching(/^familyb/), fault: true },
     ])
   })
 })

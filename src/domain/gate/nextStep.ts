@@ -138,16 +138,18 @@ function chooseChannel(
 /** After this time in Temporal, a task that has left the line stands in line again. */
 export const lineAgainMs = 4_000
 /**
- * How often a task asks again for a paused channel. Only an operator ends a pause, so old tasks ask less often: each
- * question costs an activity, and thousands of tasks may be waiting.
+ * How often a task asks again for a channel that is paused or has a fault. An operator may end that at any time. Old tasks
+ * ask less often: each question costs an activity, and thousands of tasks may be waiting.
  */
 const pausedCheckMsMin = 15_000
 const pausedCheckMsMax = 60_000
 /** Limit for the random time after a cooldown, so that the tasks that waited for it do not come all at once. */
-const spreadMsMax = 5_000
+const spreadMsMax = 1_000
 
 function waitFor({ nowMs, createdAtMs }: TaskFacts, state: ChannelState, jitter: number): Wait {
   const { bar, untilAtMs = nowMs } = state
+  const ageMs = nowMs - createdAtMs
+  const checkMs = Math.min(Math.max(ageMs / 2, pausedCheckMsMin), pausedCheckMsMax)
   const wait = (reason: Wait['reason'], delayMs: number): Wait => ({
     kind: 'wait',
     delayMs: Math.ceil(delayMs),
@@ -155,12 +157,11 @@ function waitFor({ nowMs, createdAtMs }: TaskFacts, state: ChannelState, jitter:
     channel: state.channel.name,
   })
   switch (bar) {
-    case 'paused': {
-      const checkMs = Math.max((nowMs - createdAtMs) / 2, pausedCheckMsMin)
-      return wait('channel_paused', Math.min(checkMs, pausedCheckMsMax) + jitter * 1_000)
-    }
+    case 'paused':
+      return wait('channel_paused', checkMs + jitter * 1_000)
     case 'cooldown': {
-      const leftMs = Math.max(untilAtMs - nowMs, 1)
+      const untilMs = Math.max(untilAtMs - nowMs, 1)
+      const leftMs = state.fault === true ? Math.min(untilMs, checkMs) : untilMs
       return wait('cooldown', leftMs + jitter * Math.min(leftMs / 4, spreadMsMax))
     }
     case 'full':

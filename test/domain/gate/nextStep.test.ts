@@ -229,7 +229,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { channels: [state('one', paused)], deadlineAtMs: nowMs + 7_000 },
       wait('channel_paused', 7_000),
     ],
-    ['for a fault of its channel', { channels: [state('one', faulty)] }, wait('cooldown', 20_000)],
+    ['for a fault of its channel', { channels: [state('one', faulty)] }, wait('cooldown', 15_000)],
   ],
   ends: [
     [

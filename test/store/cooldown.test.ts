@@ -11,6 +11,7 @@ import {
   testChannel,
   testMeta,
 } from '../support/database/testAttempts.ts'
+import { until } from '../support/timing.ts'
 
 const world = useAttemptWorld()
 const model = 'familyb-image-2-vip'
@@ -142,6 +143,28 @@ describe('after a refusal', () => {
       await own.attempts.closeAttempt({ taskId, n, ...refused, ...named, concurrencyMax: 50 })
     }
     expect(await cooldownOf(own)).toEqual([{ model, seconds: 20, max: 25, fault: false }])
+  })
+
+  it('a refusal without a time does not shorten the time that another one names at the same moment', async () => {
+    const own = await ownChannel('raced', 50)
+    const { taskId, n } = await call(own)
+    const other = await world.pool.connect()
+    await other.query('begin')
+    await other.query(
+      `insert into cooldown values ('raced', $1, false, clock_timestamp() + interval '60 seconds', 25, 60000)`,
+      [model],
+    )
+    const closing = own.attempts.closeAttempt({ taskId, n, ...refused, concurrencyMax: 50 })
+    await until('the close waits for the other one', async () => {
+      const { rowCount } = await world.pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return rowCount === 1 ? true : undefined
+    })
+    await other.query('commit')
+    other.release()
+    expect(await closing).toBe(true)
+    expect(await cooldownOf(own)).toEqual([{ model, seconds: 60, max: 25, fault: false }])
   })
 
   it('without a time each cooldown in a row is twice as long, up to half a minute', async () => {

@@ -116,6 +116,7 @@ const standsSql = `(old.fault or old.until_at > clock_timestamp() - interval '60
  *
  * The cooldown ($11 to $15): a first refusal begins one. A call that began after the end of the known one halves `max`
  * and makes the next one longer. A call that began before can only lengthen it, to the time that the upstream named.
+ * `until_at` never moves back, also when the row was written after this statement had begun (`old` does not show it).
  */
 const closeSql = closeWhere('true', 'for update', overdueMsSql)
 
@@ -149,7 +150,7 @@ function closeWhere(condition: string, lock: string, checkMs: string): string {
     on conflict (upload_id) do update set sweep_after = clock_timestamp(), next_try_at = null
   ), cooled as (
     select closed.channel as of_channel, of_model, old.channel is not null as is_known,
-      old.until_at as old_until, old.max as old_max, opened_at < old.until_at as is_early,
+      old.max as old_max, opened_at < old.until_at as is_early,
       coalesce($13::float8, case when old.channel is null then $14::float8
         else least(old.length_ms * 2, $15::float8) end) as new_length
     from closed
@@ -158,11 +159,11 @@ function closeWhere(condition: string, lock: string, checkMs: string): string {
     where $12::boolean is not null
   ), cooling as (
     insert into cooldown (channel, model, fault, until_at, max, length_ms)
-    select of_channel, of_model, $12, greatest(old_until, clock_timestamp() + new_length * interval '1 millisecond'),
+    select of_channel, of_model, $12, clock_timestamp() + new_length * interval '1 millisecond',
       case when not is_known then $16 when is_early then old_max else greatest(1, old_max / 2) end, new_length
     from cooled where not (is_known and is_early and $13 is null)
-    on conflict (channel, model) do update set fault = excluded.fault, until_at = excluded.until_at,
-      max = excluded.max, length_ms = excluded.length_ms
+    on conflict (channel, model) do update set fault = excluded.fault,
+      until_at = greatest(cooldown.until_at, excluded.until_at), max = excluded.max, length_ms = excluded.length_ms
   )
   select exists (select from closed) as closed, coalesce(was_open = $2, false) as "isOpen" from locked`
 }

@@ -224,6 +224,28 @@ describe('after an operator fault', () => {
     },
   )
 
+  it('a refusal before it does not make it shorter, and one after it does not end it', async () => {
+    const own = await ownChannel('mixed', 50)
+    const close = { n: 1, concurrencyMax: 50 }
+    const first = await call(own)
+    await own.attempts.closeAttempt({ taskId: first.taskId, ...close, ...refused })
+    await passUntil(own)
+    const second = await call(own)
+    await own.attempts.closeAttempt({ taskId: second.taskId, ...close, ...unknownModel })
+    expect(await cooldownOf(own)).toEqual([{ model, seconds: 60, max: 1, fault: true }])
+
+    await passUntil(own)
+    const probe = await call(own)
+    const named = { retryAfterMs: 7_000 }
+    await own.attempts.closeAttempt({ taskId: probe.taskId, ...close, ...refused, ...named })
+    expect(await cooldownOf(own)).toEqual([{ model, seconds: 7, max: 1, fault: true }])
+
+    await passUntil(own)
+    const failing = await call(own)
+    await own.attempts.closeAttempt({ taskId: failing.taskId, ...close, ...unknownModel })
+    expect(await cooldownOf(own)).toEqual([{ model, seconds: 120, max: 1, fault: true }])
+  })
+
   it('the cooldown is a quarter of an hour at most, is listed, and ends with `channel resume`', async () => {
     const own = await ownChannel('listed')
     const { taskId, n } = await call(own)

@@ -116,6 +116,7 @@ const standsSql = `(old.fault or old.until_at > clock_timestamp() - interval '60
  *
  * The cooldown ($11 to $15): a first refusal begins one. A call that began after the end of the known one halves `max`
  * and makes the next one longer. A call that began before can only lengthen it, to the time that the upstream named.
+ * A fault ends a known refusal and begins as if nothing was known, and a refusal moves only the end of a known fault.
  * `until_at` never moves back, also when the row was written after this statement had begun (`old` does not show it).
  */
 const closeSql = closeWhere('true', 'for update', overdueMsSql)
@@ -155,15 +156,18 @@ function closeWhere(condition: string, lock: string, checkMs: string): string {
         else least(old.length_ms * 2, $15::float8) end) as new_length
     from closed
       cross join lateral (select case when $11::boolean then '*' else model end as of_model) named
-      left join cooldown old on old.channel = closed.channel and old.model = of_model and ${standsSql}
+      left join cooldown old on old.channel = closed.channel and old.model = of_model
+        and old.fault = $12 and ${standsSql}
     where $12::boolean is not null
   ), cooling as (
     insert into cooldown (channel, model, fault, until_at, max, length_ms)
     select of_channel, of_model, $12, clock_timestamp() + new_length * interval '1 millisecond',
       case when not is_known then $16 when is_early then old_max else greatest(1, old_max / 2) end, new_length
     from cooled where not (is_known and is_early and $13 is null)
-    on conflict (channel, model) do update set fault = excluded.fault,
-      until_at = greatest(cooldown.until_at, excluded.until_at), max = excluded.max, length_ms = excluded.length_ms
+    on conflict (channel, model) do update set fault = cooldown.fault or excluded.fault,
+      until_at = greatest(cooldown.until_at, excluded.until_at),
+      max = case when cooldown.fault and not $12 then cooldown.max else excluded.max end,
+      length_ms = case when cooldown.fault and not $12 then cooldown.length_ms else excluded.length_ms end
   )
   select exists (select from closed) as closed, coalesce(was_open = $2, false) as "isOpen" from locked`
 }

@@ -106,7 +106,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/store',
     'src/tasks',
     'src/wiring',
-    '@temporalio/client',
     '@temporalio/testing',
     'pg',
     'sharp',

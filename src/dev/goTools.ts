@@ -138,7 +138,9 @@ async function build(
 
 function duration(ms: number): string {
   const seconds = ms / 1000
-  return seconds < 90 ? `${Math.ceil(seconds / 10) * 10} s` : `${Math.round(seconds / 60)} min`
+  return seconds < 90
+    ? `${Math.ceil(Math.max(1, seconds) / 10) * 10} s`
+    : `${Math.round(seconds / 60)} min`
 }
 
 function reasonOf(command: string, { end, output }: CommandResult): string {

@@ -44,6 +44,7 @@ let simulator: Awaited<ReturnType<typeof startSimulator>> | undefined
 let runtimePath: string | undefined
 let isReady = false
 let stopsAsked = 0
+let isStopping = false
 const lastAtMs = new Map<string, number>()
 const { say, show } = createTerminal(process.stdout)
 
@@ -73,12 +74,14 @@ async function start(): Promise<void> {
       'DARKROOM_CONFIG is not set, and the simulator serves only while HOST is a loopback address.',
     )
   }
-  // Checks the operator's file now. Otherwise the API and the worker would find an error only minutes later.
+  // Checks the operator's file now. Otherwise the API and the worker would find an error only seconds later.
   if (!withSimulator) pricedSettings(config, { withKeys: true })
   await makePrivateFolder(dataDir, 'DATA_DIR')
   const lockFd = await lockDataDir(dataDir)
   await requireFreePorts(config)
-  await makePrivateFolder(userCacheDir(process.env), 'XDG_CACHE_HOME')
+  if (config.temporalAddress === undefined) {
+    await makePrivateFolder(userCacheDir(process.env), 'XDG_CACHE_HOME')
+  }
   const launch: Launch = { dataDir, lockFd, env: process.env, say, show, children: embedded }
   const givenUrl = config.databaseUrl
   const postgres =
@@ -126,7 +129,7 @@ async function lockDataDir(dataDir: string): Promise<number> {
 }
 
 function sayWithoutTemporal(error: unknown): void {
-  if (stopsAsked > 0) return
+  if (isStopping) return
   say(
     'Darkroom works without Temporal: the worker carries out all tasks itself, and no UI shows their runs. ' +
       `Why there is none: ${error instanceof StartError ? error.message : String(error)}`,
@@ -151,6 +154,7 @@ function onSignal(signal: NodeJS.Signals): void {
  * minutes.
  */
 async function stop(exitCode: number): Promise<void> {
+  isStopping = true
   await Promise.all(services.map((service) => service.stop()))
   if (runtimePath !== undefined) await rm(runtimePath, { force: true })
   await simulator?.close()

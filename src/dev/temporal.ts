@@ -1,20 +1,20 @@
-import { Connection, isGrpcServiceError } from '@temporalio/client'
 import { readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { assertNever } from '../domain/assertNever.ts'
-import { migrateTemporal } from '../wiring/cliTemporal.ts'
+import { migrateTemporal, readHistory } from '../wiring/cliTemporal.ts'
 import type { Launch, Part } from './child.ts'
-import { startChild } from './child.ts'
+import { httpFault, startChild } from './child.ts'
 import { basicEnvironment } from './command.ts'
 import type { EmbeddedParts } from './environment.ts'
 import type { Postgres } from './postgres.ts'
 import { startPostgres } from './postgres.ts'
 import { prepareDatabases } from './temporalDatabases.ts'
 import { findTemporal } from './temporalPrograms.ts'
-import { startTemporalUi } from './temporalUi.ts'
+import type { Say } from './terminal.ts'
 
 /**
  * Dynamic configuration of the embedded Temporal: the real server and the development server get the same
@@ -34,10 +34,11 @@ export const innerPortCount = 7
 const historyShards = 64
 
 const readyTimeoutMs = 120_000
+const uiReadyTimeoutMs = 20_000
 const callTimeoutMs = 3_000
 const stopGraceMs = 10_000
-const grpcNotFound = 5
-const registerPauseMs = 2_000
+const uiStopGraceMs = 3_000
+const givenPauseMs = 2_000
 
 /** Where Temporal and its UI serve, or will serve. */
 export function temporalAddresses(config: Config): Omit<EmbeddedParts, 'databaseUrl'> {
@@ -51,7 +52,7 @@ export function temporalAddresses(config: Config): Omit<EmbeddedParts, 'database
 
 /**
  * Provides Temporal while the service runs already: finds, fetches or builds its programs, starts the server unless
- * Temporal is the operator's, registers there what Darkroom needs, and starts the UI. The workers, which make all
+ * Temporal is the operator's, and starts the UI. The workers, which make all
  * images themselves until then, take it as soon as the search attributes are there. Throws `StartError` when there is
  * no Temporal to run.
  */
@@ -63,7 +64,7 @@ export async function provideTemporal(
   const { temporalAddress, temporalUiUrl } = temporalAddresses(config)
   const { say, show } = launch
   if (temporalUiUrl === undefined) {
-    await register(config, launch)
+    await awaitGiven(config, say)
     say(`Temporal is ready at ${temporalAddress}.`)
     return
   }
@@ -75,7 +76,6 @@ export async function provideTemporal(
         file: programs.file,
         args: devServerArgs(config),
       })
-      await register(config, launch)
       say(
         `Temporal is ready: the development server of ${programs.version}. Its UI: ${temporalUiUrl}`,
       )
@@ -88,8 +88,7 @@ export async function provideTemporal(
         args: ['start'],
         env: serverVariables(config.temporalPort, ownPostgres),
       })
-      await register(config, launch)
-      await startTemporalUi(programs.binDir, config, launch)
+      await startUi(programs.binDir, config, launch)
       say(`Temporal is ready: the real server, on PostgreSQL. Its UI: ${temporalUiUrl}`)
       return
     }
@@ -106,18 +105,28 @@ function startPostgresForTemporal({ postgresPort }: Config, launch: Launch): Pro
   return startPostgres(postgresPort, launch)
 }
 
-/** Registers Darkroom's namespace and search attributes. Tries again until Temporal answers. */
-async function register(config: Config, { say }: Launch): Promise<void> {
-  const { temporalAddress } = temporalAddresses(config)
+/** Waits until the operator's Temporal is ready. */
+async function awaitGiven(config: Config, say: Say): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
-    try {
-      await migrateTemporal({ ...config, temporalAddress })
-      return
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      if (isFirst) say(`${reason}. The worker makes images without it, and tries again.`)
-    }
-    await sleep(registerPauseMs, undefined, { ref: false })
+    const fault = await faultOf(config)
+    if (fault === undefined) return
+    if (isFirst) say(`${fault}. The worker makes images without it, and tries again.`)
+    await sleep(givenPauseMs, undefined, { ref: false })
+  }
+}
+
+/**
+ * Registers Darkroom's namespace and search attributes, and looks up a run that does not exist. Returns why one of
+ * these fails. The lookup goes to the history service, which starts runs and is ready later than the frontend.
+ */
+async function faultOf(config: Config): Promise<string | undefined> {
+  const reached = { ...config, ...temporalAddresses(config) }
+  try {
+    await migrateTemporal(reached)
+    await readHistory(reached, 'readiness-probe')
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
   }
 }
 
@@ -172,7 +181,7 @@ function devServerArgs(config: Config): readonly string[] {
 }
 
 async function startServer(
-  { temporalPort }: Config,
+  config: Config,
   launch: Launch,
   program: Pick<Part, 'file' | 'args'> & { readonly env?: Readonly<Record<string, string>> },
 ): Promise<void> {
@@ -187,45 +196,47 @@ async function startServer(
       stopSignal: 'SIGTERM',
       lostSignal: 'SIGKILL',
       stopGraceMs,
-      faultOf: () => serverFault(`127.0.0.1:${temporalPort}`),
+      faultOf: () => faultOf(config),
       readyTimeoutMs,
     },
     launch,
   )
 }
 
-/**
- * Makes one call to the history service and one to the matching service. Returns why one of them does not
- * answer. A call to the frontend alone would not do, because the frontend answers before the services behind
- * it do. The history service looks up a run that does not exist. The matching service describes a task queue
- * that nobody uses.
- */
-async function serverFault(address: string): Promise<string | undefined> {
-  const namespace = 'temporal-system'
-  const execution = { workflowId: 'readiness-probe' }
-  const taskQueue = { name: 'readiness-probe' }
-  try {
-    const connection = await Connection.connect({ address, connectTimeout: callTimeoutMs })
-    const { workflowService } = connection
-    try {
-      await connection.withDeadline(Date.now() + callTimeoutMs, async () => {
-        const described = workflowService.describeWorkflowExecution({ namespace, execution })
-        await described.catch((error: unknown) => {
-          if (!isNotFound(error)) throw error
-        })
-        await workflowService.describeTaskQueue({ namespace, taskQueue })
-      })
-    } finally {
-      await connection.close()
-    }
-    return undefined
-  } catch (error) {
-    return String(error)
+/** Starts the UI of the real server. The development server has its UI in the same process. */
+async function startUi(binDir: string, given: Config, launch: Launch): Promise<void> {
+  const { temporalPort, temporalUiPort: port, temporalNamespace: defaultNamespace } = given
+  const { dataDir, env, say } = launch
+  const root = join(dataDir, 'temporal-ui')
+  const url = `http://127.0.0.1:${port}`
+  const config = {
+    temporalGrpcAddress: `127.0.0.1:${temporalPort}`,
+    host: '127.0.0.1',
+    port,
+    enableUi: true,
+    defaultNamespace,
+    // Without this, the UI would load Temporal's news from the internet.
+    disableNewsFetch: true,
+    cors: { allowOrigins: [url, `http://localhost:${port}`] },
   }
-}
-
-function isNotFound(error: unknown): boolean {
-  if (!isGrpcServiceError(error)) return false
-  const code: number = error.code
-  return code === grpcNotFound
+  await mkdir(join(root, 'config'), { recursive: true })
+  // JSON is valid YAML.
+  await writeFile(join(root, 'config/development.yaml'), `${JSON.stringify(config, null, 2)}\n`)
+  const started = startChild(
+    {
+      name: "Temporal's UI",
+      file: join(binDir, 'temporal-ui'),
+      args: ['--root', root, 'start'],
+      env: basicEnvironment(env),
+      log: 'temporal-ui',
+      stopSignal: 'SIGTERM',
+      lostSignal: 'SIGKILL',
+      stopGraceMs: uiStopGraceMs,
+      faultOf: () => httpFault(url, callTimeoutMs),
+      readyTimeoutMs: uiReadyTimeoutMs,
+    },
+    launch,
+  )
+  // Darkroom works without the UI.
+  await started.catch((error: unknown) => say(String(error)))
 }

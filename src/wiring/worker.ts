@@ -179,6 +179,6 @@ function createTemporalWorker(parts: {
         slots,
         shutdownGraceMs,
       }),
-    (error) => log.warn('Temporal is away', { error }),
+    (error) => log.warn('Temporal is away: images are made without it', { error }),
   )
 }

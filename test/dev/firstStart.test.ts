@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { buildGoTools } from '../../src/dev/goTools.ts'
 import { temporalTools } from '../../src/dev/temporalPrograms.ts'
 import type { Client } from '../support/clients/client.ts'
@@ -23,6 +23,7 @@ const bin = join(folder, 'bin')
 const mayFinish = join(folder, 'may-finish')
 const packages = 40
 const started: SpawnedStart[] = []
+const ways: Awaited<ReturnType<typeof openCuttableWay>>[] = []
 
 beforeAll(async () => {
   const built = await buildGoTools(temporalTools, { env: process.env, show: () => {} })
@@ -44,6 +45,7 @@ esac
       start.signal('SIGKILL')
       await start.ended
     }
+    for (const way of ways) way.close()
     rmSync(folder, { recursive: true, force: true })
   }
 }, stackStartMsMax)
@@ -91,9 +93,8 @@ describe("a start that builds Temporal's server", () => {
     await makesImages(running.client, 'Early [sim:delay ms=10]')
     const { status, body } = await parts(running.environment)
     expect(status).toBe(200)
-    expect(JSON.parse(body)).toMatchObject({
-      parts: { process: 'ok', temporal: 'unavailable', polling: 'stopped' },
-    })
+    const state = { process: 'ok', temporal: 'unavailable', polling: 'stopped' }
+    expect(JSON.parse(body)).toMatchObject({ status: 'ready', parts: state })
     expect(running.start.output()).toMatch(
       new RegExp(
         `Building Temporal's server: \\d+ of ${packages} packages, about \\d+ (s|min) left`,
@@ -201,7 +202,7 @@ it(
   "takes the operator's Temporal as soon as it answers",
   async () => {
     const way = await openCuttableWay((await embeddedStack()).temporalAddress)
-    onTestFinished(() => way.close())
+    ways.push(way)
     way.cut(true)
     const { start, client } = await firstStart('given', { TEMPORAL_ADDRESS: way.address })
     await makesImages(client, 'Before [sim:delay ms=10]')

@@ -25,7 +25,8 @@ export type ProduceImageActivityDeps = {
 export type ProduceArgument = { readonly taskId: string; readonly giveUp?: boolean }
 
 /**
- * The result of an activity that did not fail. `over`: the task was cancelled, or does not exist. Every other end is thrown as an `ApplicationFailure`, again when the activity runs again.
+ * The result of an activity that did not fail. `over`: the task was cancelled, or does not exist. Every other end is
+ * thrown as an `ApplicationFailure`, again when the activity runs again.
  */
 type Produced = { readonly outcome: 'succeeded' | 'over' }
 

@@ -15,7 +15,6 @@ type MadeCall = { readonly kind: 'succeeded' } | Closed
 
 type Outcome = Pick<AttemptClose, 'class' | 'evidence' | 'retryAfterMs' | 'nativeRejection'>
 
-const notCalled: Outcome = { class: 'refused', evidence: { reason: 'not_called' } }
 /** What an attempt is closed with when this process stops in the middle of it. Its answer may be stored. */
 const givenUp: Outcome = { class: 'unknown', evidence: { reason: 'worker_lost' } }
 
@@ -26,7 +25,7 @@ const settleMsMax = 5_000
 
 /**
  * Makes the call of an open attempt, stores its answer and settles the task. Closes the attempt in every case: with its
- * outcome, as not called, or as unknown after an error. The close is tried until the task's hard end, because an
+ * outcome, or as unknown after an error. The close is tried until the task's hard end, because an
  * outcome that is not recorded counts as unknown, and the task may then pay for a second call.
  *
  * While an answer that is paid for waits for memory or for the blob store, its lease lasts to the hard end, so that nobody
@@ -41,16 +40,13 @@ export async function makeCall(
   const { n, channel, answerId, request, model, upstreamKey, timeoutMs } = attempt
   const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt, clocks())
   const about = { attempt: n, channel: channel.name }
-  let unrecorded: Outcome | undefined = notCalled
+  let unrecorded: Outcome | undefined = givenUp
   const moveLease = () => {
     retryFor(leftMs(), () => attempts.extendLease(taskId, n)).catch(() => {})
   }
   const leaseTimer = setTimeout(moveLease, timeoutMs + leaseMovesAfterMs)
   try {
-    // Other processes may soon count this one as lost, when it has stood still since it asked for the attempt.
-    if (elapsedMs(askedAt, clocks()) > callWithinMs) return { kind: 'closed' }
     onStage?.({ stage: 'calling', ...about })
-    unrecorded = givenUp
     const origin = { taskId, attempt: n }
     const outcome = await deps.callUpstream({
       origin,
@@ -60,6 +56,7 @@ export async function makeCall(
       onSent: leaveRequest,
       upstreamKey,
       timeoutMs,
+      mayBegin: () => elapsedMs(askedAt, clocks()) <= callWithinMs,
     })
     const { evidence } = outcome
     deps.onOutcome?.({ taskId, ...about, outcome: { class: outcome.class, evidence } })

@@ -3,10 +3,11 @@ import { assertNever } from '../domain/assertNever.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import { lineAgainMs, nextStep } from '../domain/gate/nextStep.ts'
 import type { Places } from '../domain/gate/places.ts'
-import type { NextStep, TaskFacts } from '../domain/gate/taskFacts.ts'
+import type { NextStep, TaskFacts, Wait } from '../domain/gate/taskFacts.ts'
 import { newUploadId } from '../domain/ids.ts'
 import { callCheckMs } from '../domain/limits.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { Channel } from '../domain/upstream/channel.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import type { OpenedAttempt, Via } from '../store/attempts/openAttempt.ts'
@@ -94,14 +95,14 @@ export async function takeStepInLine(
   input: ProduceInput,
   looked: ReadonlySet<string>,
 ): Promise<Step> {
-  const { step, facts } = await takeStep(deps, input, looked)
+  const { step, facts } = await takeStep(deps, input, looked, 'newcomer')
   if (step.kind !== 'wait' || step.inLine === undefined || facts === undefined) return step
   const { accountId, model, sync } = facts
   const waiter = { accountId, sync, model, channels: step.inLine }
   const isLong = input.takesNoSlot === true && sync
   const limitMs = isLong ? facts.deadlineAtMs - facts.nowMs : lineMsMax
   const ask = async (): Promise<Step | undefined> => {
-    const asked = (await takeStep(deps, input, looked)).step
+    const asked = (await takeStep(deps, input, looked, 'first in line')).step
     return asked.kind === 'wait' && asked.inLine !== undefined ? undefined : asked
   }
   const { signal } = input
@@ -113,6 +114,7 @@ async function takeStep(
   deps: ProduceImageDeps,
   input: ProduceInput,
   looked: ReadonlySet<string>,
+  turn: 'newcomer' | 'first in line',
 ): Promise<{ readonly step: Step; readonly facts?: TaskFacts }> {
   const found = await deps.attempts.readTaskFacts(input.taskId)
   if (found.kind === 'over') return { step: found }
@@ -120,8 +122,14 @@ async function takeStep(
   const givenUp = input.giveUp === true
   const step = nextStep(facts, { callsMax: deps.callsMax, jitter: deps.random(), looked, givenUp })
   switch (step.kind) {
-    case 'call':
-      return { step: await open(deps, input, facts, step), facts }
+    case 'call': {
+      // A free place belongs to a task that waits for it.
+      const isTaken = turn === 'newcomer' && deps.places.isAwaited(step.channel.name, facts.model)
+      return {
+        step: isTaken ? waitInLine('full', step.channel) : await open(deps, input, facts, step),
+        facts,
+      }
+    }
     case 'end':
       return { step: { ...step, attempts: facts.attempts }, facts }
     case 'look':
@@ -131,6 +139,11 @@ async function takeStep(
     default:
       return assertNever(step)
   }
+}
+
+function waitInLine(bar: 'full' | 'slow_start', { name }: Channel): Wait {
+  const reason = bar === 'full' ? 'channel_full' : bar
+  return { kind: 'wait', delayMs: lineAgainMs, reason, channel: name, inLine: [name] }
 }
 
 /** How long a question is repeated whose answer was lost. It is answered with the same attempt again. */
@@ -161,16 +174,8 @@ async function open(
       case 'not_present':
         return notPresent
       case 'full':
-      case 'slow_start': {
-        const reason = result.kind === 'full' ? 'channel_full' : result.kind
-        return {
-          kind: 'wait',
-          delayMs: lineAgainMs,
-          reason,
-          channel: channel.name,
-          inLine: [channel.name],
-        }
-      }
+      case 'slow_start':
+        return waitInLine(result.kind, channel)
       case 'over':
       case 'changed':
       case 'paused':

@@ -86,7 +86,7 @@ function preparedCall(
   readonly request: SendRequest
   readonly family: Pick<FamilyCall, 'isImage' | 'judge'>
 } {
-  const { channel, model, upstreamKey, timeoutMs, onSent } = call
+  const { channel, model, upstreamKey, timeoutMs, onSent, mayBegin } = call
   const asked = call.request
   const { contentType, pieces, isImage, judge } = familyCallOf(
     call,
@@ -102,7 +102,7 @@ function preparedCall(
   }
   const body = requestBody(contentType, pieces, blobs, onSent)
   const url = callUrl(channel, asked.action, model)
-  return { request: { url, headers, body, timeoutMs }, family: { isImage, judge } }
+  return { request: { url, headers, body, timeoutMs, mayBegin }, family: { isImage, judge } }
 }
 
 function familyCallOf(

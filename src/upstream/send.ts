@@ -19,6 +19,8 @@ export type SendRequest = {
    * Limit for the time from the call of `send` to the last byte of the answer. Includes the wait for a connection.
    */
   readonly timeoutMs: number
+  /** Asked right before the first byte. When it returns false, nothing is sent. */
+  readonly mayBegin?: (() => boolean) | undefined
 }
 
 /**
@@ -26,7 +28,10 @@ export type SendRequest = {
  */
 export type SendResult =
   /** The upstream received nothing, or too little to act on. */
-  | { readonly kind: 'not_sent'; readonly reason: 'not_sent' | 'inputs_unreadable' }
+  | {
+      readonly kind: 'not_sent'
+      readonly reason: 'not_sent' | 'not_called' | 'inputs_unreadable'
+    }
   /** No answer arrived, but the upstream may have acted on the request. */
   | {
       readonly kind: 'lost'
@@ -38,9 +43,10 @@ export type SendResult =
 
 /**
  * Sends one POST. Never repeats it and never follows a redirect. The result says whether the upstream can
- * have acted on the request. It cannot have acted in two cases, both `not_sent`:
+ * have acted on the request. It cannot have acted in three cases, all `not_sent`:
  * - Nothing was written to a connection: the upstream refused the connection, its name was not found, TLS
  *   failed, or the time was over before a connection was ready.
+ * - The connection was ready too late to begin (`not_called`).
  * - We could not read our own body to its end (`inputs_unreadable`). The upstream did not get the announced
  *   length, and no upstream acts on a part of a request.
  *
@@ -53,7 +59,7 @@ export async function send(
 ): Promise<SendResult> {
   // A timer has whole milliseconds, at least one.
   const signal = AbortSignal.timeout(Math.max(1, Math.ceil(request.timeoutMs)))
-  const body = watchBody(request.body.open(), monotonicMs)
+  const body = watchBody(request.body.open(), { monotonicMs, mayBegin: request.mayBegin })
   const elapsedMs = (): number => monotonicMs() - (body.startedAtMs() ?? monotonicMs())
   try {
     const options = dispatchOptions(request, body)
@@ -61,7 +67,9 @@ export async function send(
     return { kind: 'answered', answer, latencyMs: Math.round(elapsedMs()) }
   } catch {
     if (body.failed()) return { kind: 'not_sent', reason: 'inputs_unreadable' }
-    if (body.startedAtMs() === undefined) return { kind: 'not_sent', reason: 'not_sent' }
+    if (body.startedAtMs() === undefined) {
+      return { kind: 'not_sent', reason: body.tooLate() ? 'not_called' : 'not_sent' }
+    }
     const reason = signal.aborted ? 'timeout' : 'connection_lost'
     return { kind: 'lost', reason, latencyMs: Math.round(elapsedMs()) }
   } finally {
@@ -92,6 +100,8 @@ type WatchedBody = {
   readonly stream: Readable
   /** When the first chunk of the body was read. Undici reads a body only when its connection is ready. */
   readonly startedAtMs: () => number | undefined
+  /** Returns whether nothing was sent because it was too late to begin. */
+  readonly tooLate: () => boolean
   /** Returns whether reading `content` failed. If so, the upstream never got a complete body. */
   readonly failed: () => boolean
 }
@@ -99,12 +109,21 @@ type WatchedBody = {
 /**
  * Turns a request body into a stream, and records when the sending began and whether reading the body failed.
  */
-function watchBody(content: AsyncIterable<Uint8Array>, monotonicMs: () => number): WatchedBody {
+function watchBody(
+  content: AsyncIterable<Uint8Array>,
+  {
+    monotonicMs,
+    mayBegin = () => true,
+  }: Pick<SendDeps, 'monotonicMs'> & Pick<SendRequest, 'mayBegin'>,
+): WatchedBody {
   let startedAtMs: number | undefined
+  let tooLate = false
   let failed = false
   // Not a `for await` loop. When the connection fails, the stream throws that error into this generator at
   // the `yield`. A `catch` around a loop could not tell that error from an error of `content`.
   const watched = async function* (): AsyncGenerator<Uint8Array> {
+    tooLate = !mayBegin()
+    if (tooLate) throw new Error('it is too late to begin')
     startedAtMs = monotonicMs()
     const source = content[Symbol.asyncIterator]()
     const next = async () => {
@@ -124,5 +143,5 @@ function watchBody(content: AsyncIterable<Uint8Array>, monotonicMs: () => number
   const stream = Readable.from(watched(), { highWaterMark: 2 })
   // Undici listens for errors only while it sends. An error after that must not become an uncaught exception.
   stream.on('error', () => {})
-  return { stream, startedAtMs: () => startedAtMs, failed: () => failed }
+  return { stream, startedAtMs: () => startedAtMs, tooLate: () => tooLate, failed: () => failed }
 }

@@ -127,9 +127,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     ended: running.done,
     stop: async () => {
       stopping.abort()
-      await listener.close()
       // Wait for every part, even if Temporal's part fails, because other calls may still be under way.
-      const parts = [running.stop(), reconciler.stop(), execution.direct.idle()]
+      const parts = [running.stop(), listener.close(), reconciler.stop(), execution.direct.idle()]
       const stopped = await Promise.allSettled(parts)
       await execution.beats.stop()
       await webhooks.stop()

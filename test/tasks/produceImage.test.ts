@@ -341,26 +341,23 @@ describe('every attempt is closed', () => {
 })
 
 describe('a call that is surely not made', () => {
-  it('is closed as not called when the process stood still after the attempt was opened', async () => {
+  it('is closed as not called when the process stood still before its first byte', async () => {
     const { taskId } = await insertTask(world.pool)
-    const { call, calls } = countedUpstream()
     let nowMs = 0
-    const slow = {
-      ...world.attempts,
-      openAttempt: async (input: OpenInput) => {
-        const opened = await world.attempts.openAttempt(input)
-        nowMs += 7_001
-        return opened
-      },
-    }
+    const allowed: (boolean | undefined)[] = []
     const produce = createTestProduceImage({
-      attempts: slow,
-      callUpstream: call,
+      attempts: world.attempts,
+      callUpstream: async ({ mayBegin }) => {
+        allowed.push(mayBegin?.())
+        nowMs += 7_001
+        allowed.push(mayBegin?.())
+        return { class: 'refused', evidence: { reason: 'not_called' } }
+      },
       clocks: () => ({ monotonicMs: nowMs, wallMs: 0 }),
     })
     expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
+    expect(allowed).toEqual([true, false])
     expect(await outcomesOf(world.pool, taskId)).toEqual(['refused not_called'])
-    expect(calls()).toBe(0)
     const { rowCount } = await world.pool.query(`select from cooldown where channel = 'b-main'`)
     expect(rowCount).toBe(0)
   })
@@ -447,6 +444,28 @@ describe('on a full channel', () => {
     )
     expect(order.indexOf(single.taskId)).toBeLessThanOrEqual(3)
     expect(new Set(order).size).toBe(9)
+  })
+
+  it('a newcomer does not take the place of a task that waits', async () => {
+    const order: string[] = []
+    const { produce, channel, attempts } = await ownWorld(
+      'newcomers',
+      async ({ origin }) => {
+        order.push(origin.taskId)
+        return succeeded()
+      },
+      1,
+    )
+    const holder = await insertTask(world.pool)
+    await openAttempt(attempts, holder.taskId, { channel })
+    const [waiting, newcomer] = [await insertTask(world.pool), await insertTask(world.pool)]
+    const first = produce({ taskId: waiting.taskId })
+    await sleep(100)
+    const evidence = { reason: 'no_image' } as const
+    await attempts.closeAttempt({ taskId: holder.taskId, n: 1, class: 'rejected', evidence })
+    const second = produce({ taskId: newcomer.taskId })
+    await Promise.all([first, second])
+    expect(order).toEqual([waiting.taskId, newcomer.taskId])
   })
 
   it('a synchronous task that several processes know gets one call', async () => {

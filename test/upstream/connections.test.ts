@@ -39,6 +39,21 @@ describe('a call over a connection that fails', () => {
     expect(tookMs).toBeLessThan(4_000)
   })
 
+  it('sends no byte when its process stood still until the connection was ready', async () => {
+    const received: string[] = []
+    const url = await listenRaw(
+      (socket) => void socket.on('data', (bytes) => received.push(bytes.toString())),
+    )
+    const { call } = await openUpstreamWorld()
+    for (const family of ['A', 'B'] as const) {
+      expect(await call(`http://${url}`, family, { call: { mayBegin: () => false } })).toEqual({
+        class: 'refused',
+        evidence: { reason: 'not_called' },
+      })
+    }
+    expect(received).toEqual([])
+  })
+
   it('is unknown when the connection is reset after the request was read', async () => {
     const { call } = await openUpstreamWorld()
     const { url, count } = await listenAnswering((_, { socket }) => socket.resetAndDestroy())

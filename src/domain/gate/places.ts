@@ -17,6 +17,8 @@ export type Places = {
     ask: () => Promise<Value | undefined>,
     limits: { readonly limitMs: number; readonly signal?: AbortSignal | undefined },
   ) => Promise<Value | undefined>
+  /** Whether a task of this process waits for a place of the model on the channel. */
+  readonly isAwaited: (channel: string, model: string) => boolean
   /** Tells that a call of this process on the channel has ended. */
   readonly callEnded: (channel: string) => void
 }
@@ -28,6 +30,7 @@ const askEveryMs = 250
 const timerMsMax = 2 ** 31 - 1
 
 type Line = {
+  readonly model: string
   readonly channels: readonly string[]
   /** By account and kind. The first lane is the next. */
   readonly lanes: Map<string, readonly Asking[]>
@@ -60,7 +63,7 @@ export function createPlaces(random: () => number): Places {
     const key = `${model} ${channels.toSorted().join(' ')}`
     const known = lines.get(key)
     if (known !== undefined) return known
-    const line: Line = { channels, lanes: new Map(), wake: () => {} }
+    const line: Line = { model, channels, lanes: new Map(), wake: () => {} }
     lines.set(key, line)
     // The line is served once the caller has joined it.
     queueMicrotask(() => void serve(key, line))
@@ -81,6 +84,10 @@ export function createPlaces(random: () => number): Places {
         ]),
       )
     },
+    isAwaited: (channel, model) =>
+      [...lines.values()].some(
+        (line) => line.model === model && line.lanes.size > 0 && line.channels.includes(channel),
+      ),
     callEnded: (channel) => {
       for (const line of lines.values()) {
         if (line.channels.includes(channel)) setTimeout(() => line.wake(), random() * askEveryMs)

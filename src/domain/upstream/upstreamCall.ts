@@ -122,6 +122,11 @@ export type UpstreamCall = {
    * aborted call is paid for and its image is lost.
    */
   readonly timeoutMs: number
+  /**
+   * Asked right before the first byte is sent. When it returns false, nothing is sent, and the outcome is `not_called`: other
+   * processes may soon count this one as lost.
+   */
+  readonly mayBegin?: () => boolean
 }
 
 /** Calls an upstream model. Every expected failure is returned as an outcome. An exception is a bug. */

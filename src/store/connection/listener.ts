@@ -24,6 +24,8 @@ const reconnectMsMax = 5_000
  */
 const aliveCheckMs = 15_000
 const aliveTimeoutMs = 5_000
+/** Limit for the orderly end of a connection. */
+const endMsMax = 1_000
 
 /**
  * Listens until `close` is called. When a connection is lost, opens another one after a pause. The pause doubles with
@@ -88,6 +90,7 @@ async function listenOnce(
       if (!closing.aborted) await client.query('select 1')
     }
   } finally {
-    await client.end().catch(() => {})
+    // The end of a connection waits for the other side, which may never answer.
+    await Promise.race([client.end().catch(() => {}), sleep(endMsMax, undefined, { ref: false })])
   }
 }

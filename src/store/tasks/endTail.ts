@@ -14,8 +14,7 @@ export const endedSql = `task_id, account_id, key_id, route, model, credits, ret
  * request with the key starts a new task, and also one whose client is told to try again later. A cancel that somebody
  * asked for is final.
  *
- * The balance is locked after the budget, and last, because it is what the tasks of one account wait for. When it does
- * not change, the statement fails and undoes everything.
+ * The balance is locked after the budget. When it does not change, the statement fails and undoes everything.
  */
 export const tailSql = `
   entry as (

@@ -1,7 +1,7 @@
 -- The whole schema: accounts and money, tasks and their attempts, channels, and the installation.
 --
 -- Only PostgreSQL's clock decides deadlines, expiry and cooldowns, so the clocks of the API and worker
--- machines need not agree. Transactions lock rows in this order: task, channel, cooldown, balance.
+-- machines need not agree. Transactions lock rows in this order: task, channel, attempt, cooldown, budget, balance.
 
 -- ACCOUNTS AND MONEY
 

@@ -22,6 +22,28 @@ function linksOf(page: string): readonly string[] {
     .map((target) => relative(root, resolve(root, dirname(page), target)))
 }
 
+/** The headings of a page, as the parts of addresses that lead to them. */
+function headingsOf(page: string): readonly string[] {
+  const text = readFileSync(join(root, page), 'utf8')
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+/** The links of a page to a heading that its target does not have. */
+function missingHeadingsOf(page: string): readonly string[] {
+  const text = readFileSync(join(root, page), 'utf8')
+  return [...text.matchAll(/\]\(((?![a-z]+:)[^)#\s]*)#([^)]+)\)/g)]
+    .filter(([, target = '', heading = '']) => {
+      const file = target === '' ? page : relative(root, resolve(root, dirname(page), target))
+      return !headingsOf(file).includes(heading)
+    })
+    .map(([link]) => link)
+}
+
 /** Paths of this repository in code font, such as `src/http/errors.ts`. */
 function pathsOf(page: string): readonly string[] {
   const text = readFileSync(join(root, page), 'utf8')
@@ -56,6 +78,10 @@ describe('the documentation', () => {
       (path) => !existsSync(join(root, path)),
     )
     expect(missing).toEqual([])
+  })
+
+  it.each(pages)('links only to headings that exist: %s', (page) => {
+    expect(missingHeadingsOf(page)).toEqual([])
   })
 
   it('names only files that exist in the comments of TypeScript and SQL', () => {

@@ -2,6 +2,7 @@ import { assertNever } from '../domain/assertNever.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { DirectResult, DirectTask } from '../domain/tasks/directRun.ts'
 import type { createProduceImage } from './produceImage.ts'
+import type { ProduceInput } from './takeStep.ts'
 
 export type DirectRuns = {
   /** Returns how many more tasks of a family this worker may carry out now. */
@@ -47,10 +48,12 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
       held = 1
     }
     if (slotFrom === 'now') hold()
-    const result = await bringOn(deps, taskId, () => {
+    const onStage = () => {
       called = true
       hold()
-    }).catch((error: unknown) => {
+    }
+    const takesNoSlot = slotFrom === 'call'
+    const result = await bringOn(deps, { taskId, takesNoSlot, onStage }).catch((error: unknown) => {
       deps.onUnexpected(taskId, error)
       return 'error' as const
     })
@@ -85,12 +88,10 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
 
 /** Brings the task as far as possible now. Returns the end, or why the task is not at its end. */
 async function bringOn(
-  deps: DirectRunsDeps,
-  taskId: string,
-  onStage: () => void,
+  { produceImage, stopping: signal }: DirectRunsDeps,
+  task: Pick<ProduceInput, 'taskId' | 'takesNoSlot' | 'onStage'>,
 ): Promise<DirectResult> {
-  const { produceImage, stopping: signal } = deps
-  const result = await produceImage({ taskId, signal, via: 'offer', onStage })
+  const result = await produceImage({ ...task, signal, via: 'offer' })
   switch (result.kind) {
     case 'succeeded':
     case 'failed':

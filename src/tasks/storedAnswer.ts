@@ -15,8 +15,6 @@ type AnswerToStore = {
   /** Time until the task's hard end. A failed write to the blob store is tried again during this time. */
   readonly hardEndMs: number
   readonly outcome: Extract<UpstreamOutcome, { class: 'succeeded' }>
-  /** Called after the first failed write, and again after each one until it succeeds. */
-  readonly onFirstFailure?: () => Promise<void>
 }
 
 /**
@@ -26,7 +24,6 @@ type AnswerToStore = {
  */
 export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
   const { taskId, attempt, answerId, hardEndMs } = answer
-  const tell = createTellOnce(answer.onFirstFailure)
   const { image, native } = answer.outcome
   let tries = 0
   let isStored = false
@@ -40,28 +37,13 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
       await putOnce(blobs, [
         [answerImageKey(answerId), bytes],
         [answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))],
-      ]).catch(tell)
+      ])
     })
     isStored = true
     return meta
   } finally {
     // A write of a try that failed may still be under way.
     image.discard({ isUnread: isStored && tries === 1 })
-  }
-}
-
-/** Returns a function that runs the effect until it has succeeded once, and throws the error that it gets. */
-function createTellOnce(effect: () => Promise<void> = async () => {}) {
-  let isTold = false
-  return async (error: unknown): Promise<never> => {
-    if (isTold) throw error
-    try {
-      await effect()
-      isTold = true
-    } catch {
-      // The next failure tries again.
-    }
-    throw error
   }
 }
 

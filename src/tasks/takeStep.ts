@@ -42,6 +42,8 @@ export type ProduceInput = {
   /** Aborts when no new call should start. A call that is under way finishes, because it is paid for. */
   readonly signal?: AbortSignal
   readonly onStage?: (stage: Stage) => void
+  /** The task occupies no slot until its call. A synchronous one then stands in line to its deadline. */
+  readonly takesNoSlot?: boolean
   /** Make no further call: settle a stored answer, wait for a call under way, and otherwise end the task. */
   readonly giveUp?: boolean
 }
@@ -63,10 +65,7 @@ export type Stage = {
   readonly channel: string
 }
 
-/**
- * A task stands in line this long in its slot. Then Temporal keeps its wait. A synchronous task that has no run occupies
- * no slot, and stands in line to its deadline.
- */
+/** A task stands in line this long in its slot. Then Temporal keeps its wait. */
 const lineMsMax = 15_000
 
 /** Other processes may soon count this one as lost. */
@@ -99,7 +98,8 @@ export async function takeStepInLine(
   if (step.kind !== 'wait' || step.inLine === undefined || facts === undefined) return step
   const { accountId, model, sync } = facts
   const waiter = { accountId, sync, model, channels: step.inLine }
-  const limitMs = input.via === 'offer' && sync ? facts.deadlineAtMs - facts.nowMs : lineMsMax
+  const isLong = input.takesNoSlot === true && sync
+  const limitMs = isLong ? facts.deadlineAtMs - facts.nowMs : lineMsMax
   const ask = async (): Promise<Step | undefined> => {
     const asked = (await takeStep(deps, input, looked)).step
     return asked.kind === 'wait' && asked.inLine !== undefined ? undefined : asked
@@ -135,8 +135,6 @@ async function takeStep(
 
 /** How long a question is repeated whose answer was lost. It is answered with the same attempt again. */
 const openMsMax = 3_000
-/** How long the worker tries to close an attempt whose call it will not make. */
-const abandonMsMax = 5_000
 
 async function open(
   deps: ProduceImageDeps,
@@ -147,6 +145,10 @@ async function open(
   const { attempts, processId, clocks = readClocks } = deps
   const answerId = newUploadId(randomBytes, 'answer')
   const leaveRequest = await deps.enterRequest(facts.requestBytes)
+  if (signal?.aborted === true) {
+    leaveRequest()
+    return { kind: 'changed' }
+  }
   const askedAt = clocks()
   const question = { taskId, n, answerId, processId, via, channel }
   let opened = false
@@ -178,12 +180,10 @@ async function open(
         return assertNever(result)
     }
   } catch (error) {
-    // Nobody knows whether the attempt was opened, and its call will not be made.
-    await retryFor(
-      abandonMsMax,
-      () => attempts.abandonAttempt({ taskId, n, answerId }),
-      signal,
-    ).catch(() => {})
+    // Nobody knows whether the attempt was opened, and its call will not be made. Its close goes on in the background
+    // until its lease would be over, because PostgreSQL may be away for long.
+    const abandoned = { taskId, n, answerId }
+    retryFor(channel.timeoutMs, () => attempts.abandonAttempt(abandoned)).catch(() => {})
     throw error
   } finally {
     if (!opened) leaveRequest()

@@ -107,7 +107,7 @@ describe('the memory of the API', () => {
     expect(growth).toBeLessThan(250 * mebibyte)
   })
 
-  it('grows by less than 400 MiB during four such bodies at once, while others are answered', async () => {
+  it('grows by less than 450 MiB during four such bodies at once, while others are answered', async () => {
     const images = Array.from({ length: 16 }, (_, i) => paddedPng(4 * mebibyte, i))
     const accounts = await Promise.all([1, 2].map(() => service.account()))
     const posted: Posted[] = []
@@ -132,7 +132,7 @@ describe('the memory of the API', () => {
       `four bodies: +${Math.round(growth / mebibyte)} MiB, ${refused} refused, others within ${Math.round(slowestMs)} ms`,
     )
     expect(posted).toHaveLength(4)
-    expect(growth).toBeLessThan(400 * mebibyte)
+    expect(growth).toBeLessThan(450 * mebibyte)
     // Other tests need the same cores. `npm run bench -- door` measures the time.
     expect(slowestMs).toBeLessThan(10_000)
   })

@@ -23,15 +23,23 @@ describe('the service while processes are killed and stopped, connections are cu
         environment: { LOG_LEVEL: 'warn', PUBLIC_URL: 'https://images.example.test' },
       })
       const round = { service, seed, strikeMs, pauseMs, drainMs }
-      // The faults of the first strike the second as well.
+      // The faults of the first strike the second as well, once its webhooks exist.
+      const registered = Promise.withResolvers<void>()
       ;[tasks, webhooks] = await Promise.all([
-        runChaos({
+        registered.promise.then(() =>
+          runChaos({
+            ...round,
+            tasks: 40,
+            clients: 12,
+            faults: (chance) => processFaults(service, chance, [500, 2_500]),
+          }),
+        ),
+        runWebhookChaos({
           ...round,
           tasks: 40,
-          clients: 12,
-          faults: (chance) => processFaults(service, chance, [500, 2_500]),
+          faults: () => [],
+          onRegistered: registered.resolve,
         }),
-        runWebhookChaos({ ...round, tasks: 40, faults: () => [] }),
       ])
       console.log(tasks.figures, webhooks.figures)
       return () => service.stop()

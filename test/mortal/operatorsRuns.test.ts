@@ -195,9 +195,12 @@ describe('a run whose calls had unknown outcomes', () => {
 })
 
 describe('a run that is over', () => {
-  it.each(['', '[sim:moderation]'])(
-    'changes nothing and makes no upstream call when it is stopped or reset: "%s" [money-10]',
-    async (fault) => {
+  it.each([
+    ['', 'COMPLETED'],
+    ['[sim:moderation]', 'FAILED'],
+  ] as const)(
+    'changes nothing and makes no upstream call when it is stopped or reset: "%s"; the new run is %s [money-10]',
+    async (fault, run) => {
       const prompt = `Over ${fault}`
       const taskId = await runs.submit(prompt)
       const before = await runs.endOf(taskId, prompt)
@@ -206,8 +209,8 @@ describe('a run that is over', () => {
         expect(await runs.endOf(taskId, prompt)).toEqual(before)
       }
       await operatorActions.reset(service.temporal, taskId)
-      await runs.runIs(taskId, 'COMPLETED')
-      expect(await runs.endOf(taskId, prompt)).toEqual({ ...before, run: 'COMPLETED' })
+      await runs.runIs(taskId, run)
+      expect(await runs.endOf(taskId, prompt)).toEqual({ ...before, run })
     },
   )
 })

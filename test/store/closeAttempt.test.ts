@@ -129,7 +129,7 @@ describe('an attempt counts as lost', () => {
 })
 
 describe('every attempt of an ended task is closed', () => {
-  it('after an image of an earlier attempt: its place is free, and its answer is swept', async () => {
+  it('after an image of an earlier attempt: its place is free, and its answer is swept when no worker can store it any more', async () => {
     const first = await opened()
     const { taskId } = first
     await close({ taskId, n: 1, ...unknown })
@@ -140,7 +140,12 @@ describe('every attempt of an ended task is closed', () => {
     await loseWorker(world.pool, taskId)
     expect(await lose(taskId, 2)).toBe(true)
     expect(await countOpenAttempts(world.pool, taskId)).toBe(0)
-    expect(await isDue(second.answerId)).toBe(true)
+    const { rows } = await world.pool.query(
+      `select sweep_after = hard_end_at + interval '1 hour' as later from upload join task using (task_id)
+       where upload_id = $1`,
+      [second.answerId],
+    )
+    expect(rows).toEqual([{ later: true }])
     expect(await isDue(first.answerId)).toBe(false)
     expect(await rowOf(taskId)).toMatchObject({ open: null })
   })

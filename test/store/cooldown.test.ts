@@ -11,6 +11,7 @@ import {
   testChannel,
   testMeta,
 } from '../support/database/testAttempts.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
 const world = useAttemptWorld()
 const model = 'familyb-image-2-vip'
@@ -144,6 +145,25 @@ describe('after a refusal', () => {
     expect(await cooldownOf(own)).toEqual([{ model, seconds: 20, max: 25, fault: false }])
   })
 
+  it('two refusals that do not see each other leave the longer cooldown', async () => {
+    const own = await ownChannel('unseen')
+    const [one, two] = [await call(own), await call(own)]
+    const client = await world.pool.connect()
+    await client.query('begin')
+    await client.query(
+      `insert into cooldown values ('unseen', $1, false, now() + interval '60 seconds', 5, 60000)`,
+      [model],
+    )
+    const closing = own.attempts.closeAttempt({ taskId: one.taskId, n: 1, ...refused })
+    await untilLockAwaited(world.pool)
+    await client.query('commit')
+    client.release()
+    await closing
+    expect((await cooldownOf(own))[0]?.seconds).toBe(60)
+    await own.attempts.closeAttempt({ taskId: two.taskId, n: 1, ...refused })
+    expect((await cooldownOf(own))[0]?.seconds).toBe(60)
+  })
+
   it('without a time each cooldown in a row is twice as long, up to half a minute', async () => {
     const own = await ownChannel('doubled')
     const seconds: number[] = []
@@ -200,6 +220,19 @@ describe('after an operator fault', () => {
       expect([await ask(own), await ask(own)]).toEqual(['opened', 'opened'])
     },
   )
+
+  it('a fault replaces a cooldown for a refusal, and a refusal does not shorten one for a fault', async () => {
+    const own = await ownChannel('both')
+    const [late, first] = [await call(own), await call(own)]
+    await own.attempts.closeAttempt({ taskId: first.taskId, n: 1, ...refused, concurrencyMax: 50 })
+    await passUntil(own)
+    const second = await call(own)
+    await own.attempts.closeAttempt({ taskId: second.taskId, n: 1, ...unknownModel })
+    const fault = [{ model, seconds: 60, max: 1, fault: true }]
+    expect(await cooldownOf(own)).toEqual(fault)
+    await own.attempts.closeAttempt({ taskId: late.taskId, n: 1, ...refused, retryAfterMs: 2_000 })
+    expect(await cooldownOf(own)).toEqual(fault)
+  })
 
   it('the cooldown is a quarter of an hour at most, is listed, and ends with `channel resume`', async () => {
     const own = await ownChannel('listed')

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
-import type { AttemptClose } from '../../src/store/attempts/closeAttempt.ts'
+import type { AbandonedAttempt, AttemptClose } from '../../src/store/attempts/closeAttempt.ts'
 import type { OpenInput } from '../../src/store/attempts/openAttempt.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
@@ -18,6 +18,7 @@ import {
   openAttempt,
   outcomesOf,
   testChannel,
+  testProcessId,
 } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { until } from '../support/timing.ts'
@@ -47,10 +48,20 @@ async function ownWorld(name: string, callUpstream: UpstreamCaller, concurrencyM
   return { channel, attempts, produce: createTestProduceImage({ attempts, callUpstream }) }
 }
 
-/** An attempt store whose process dies right before it settles. */
-function killedBeforeSettling(attempts: AttemptStore): AttemptStore {
-  const killed = () => Promise.reject(new Error('killed'))
-  return { ...attempts, settleTask: killed, closeAttempt: async () => true }
+/** Calls for a task in a process that dies right before it settles. */
+async function dieBeforeSettling(
+  taskId: string,
+  blobs: BlobStore,
+  callUpstream: UpstreamCaller,
+): Promise<void> {
+  const { promise: stored, resolve } = Promise.withResolvers<void>()
+  const settleTask = () => {
+    resolve()
+    return new Promise<never>(() => {})
+  }
+  const attempts = { ...world.attempts, settleTask }
+  void createTestProduceImage({ attempts, blobs, callUpstream })({ taskId })
+  await stored
 }
 
 describe('produceImage', () => {
@@ -139,9 +150,7 @@ describe('after a crash', () => {
     const { taskId } = await insertTask(world.pool)
     const blobs = createMemoryBlobs()
     const { call, calls } = countedUpstream()
-    const attempts = killedBeforeSettling(world.attempts)
-    const first = createTestProduceImage({ attempts, blobs, callUpstream: call })
-    await expect(first({ taskId })).rejects.toThrow('killed')
+    await dieBeforeSettling(taskId, blobs, call)
     const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
@@ -151,9 +160,7 @@ describe('after a crash', () => {
     const { taskId } = await insertTask(world.pool)
     const blobs = createMemoryBlobs()
     const { call, calls } = countedUpstream()
-    const attempts = killedBeforeSettling(world.attempts)
-    const first = createTestProduceImage({ attempts, blobs, callUpstream: call })
-    await expect(first({ taskId })).rejects.toThrow('killed')
+    await dieBeforeSettling(taskId, blobs, call)
     await loseWorker(world.pool, taskId)
     const evidence = { reason: 'worker_lost' } as const
     await world.attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
@@ -196,17 +203,12 @@ describe('after a crash', () => {
     const blobs = createMemoryBlobs()
     const { call } = countedUpstream()
     const { taskId } = await insertTask(world.pool)
-    const other = createTestProduceImage({
-      attempts: killedBeforeSettling(world.attempts),
-      blobs,
-      callUpstream: call,
-    })
     const late: AttemptStore = {
       ...world.attempts,
       failTask: async (...given) => {
         if ((await outcomesOf(world.pool, taskId)).length === 0) {
           await setTask(world.pool, taskId, { deadline_at: `now() + interval '1 minute'` })
-          await other({ taskId }).catch(() => {})
+          await dieBeforeSettling(taskId, blobs, call)
           await loseWorker(world.pool, taskId)
           await world.attempts.closeAttempt({ taskId, n: 1, ...lost })
         }
@@ -231,7 +233,7 @@ describe('an answer that cannot be stored', () => {
     expect(calls()).toBe(1)
   })
 
-  it('is tried until the hard end, also after a long call, and its lease lasts as long', async () => {
+  it('is tried until the hard end, also after a long call', async () => {
     const { taskId } = await insertTask(world.pool, { deadlineSeconds: 1, hardEndSeconds: 2 })
     const startedAtMs = performance.now()
     const callUpstream: UpstreamCaller = async () => {
@@ -239,19 +241,53 @@ describe('an answer that cannot be stored', () => {
       return succeeded()
     }
     const blobs = failing(createMemoryBlobs(), 1_000)
-    const extended: string[] = []
-    const attempts: AttemptStore = {
-      ...world.attempts,
-      extendLease: async (...given) => {
-        extended.push(given.join(' '))
-        return world.attempts.extendLease(...given)
-      },
-    }
-    const produce = createTestProduceImage({ attempts, blobs, callUpstream })
+    const produce = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream })
     await expect(produce({ taskId })).rejects.toThrow('the disk is full')
     expect(performance.now() - startedAtMs).toBeLessThan(2_800)
-    expect(extended).toEqual([`${taskId} 1`])
     expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
+  })
+
+  it('keeps its lease to the hard end, also while the store neither fails nor answers', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const { call } = countedUpstream()
+    const stored = Promise.withResolvers<void>()
+    const blobs: BlobStore = { ...createMemoryBlobs(), put: () => stored.promise }
+    const channel = testChannel({ name: 'hanging', timeoutMs: 100 })
+    const attempts = await createTestAttempts(world.pool, [channel])
+    const producing = createTestProduceImage({ attempts, blobs, callUpstream: call })({ taskId })
+    await until('the lease to the hard end', async () => {
+      const { rows } = await world.pool.query<{ moved: boolean }>(
+        'select lease_until = hard_end_at as moved from attempt join task using (task_id) where task_id = $1',
+        [taskId],
+      )
+      return rows[0]?.moved === true ? true : undefined
+    })
+    stored.resolve()
+    expect(await producing).toEqual({ kind: 'succeeded' })
+  })
+
+  it('is swept when its upload was already swept, because its worker had counted as lost', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+    const blobs = createMemoryBlobs()
+    const produce = createTestProduceImage({
+      attempts: world.attempts,
+      blobs,
+      callUpstream: async () => {
+        await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+        await world.attempts.failTask(taskId, failure, 1)
+        await loseWorker(world.pool, taskId)
+        await world.attempts.loseAttempt({ taskId, n: 1, judge: testProcessId })
+        await world.pool.query('delete from upload where task_id = $1', [taskId])
+        return succeeded()
+      },
+    })
+    expect(await produce({ taskId })).toEqual({ kind: 'over', end: failure })
+    const { rows } = await world.pool.query(
+      'select sweep_after <= now() as due from upload where task_id = $1',
+      [taskId],
+    )
+    expect(rows).toEqual([{ due: true }])
   })
 })
 
@@ -267,7 +303,7 @@ describe('every attempt is closed', () => {
         return succeeded()
       },
     })
-    expect(await produce({ taskId })).toEqual({ kind: 'over' })
+    expect(await produce({ taskId })).toEqual({ kind: 'over', end: failure })
     expect(await countOpenAttempts(world.pool, taskId)).toBe(0)
     const { rows } = await world.pool.query(
       'select sweep_after <= now() as due from upload where task_id = $1',
@@ -348,20 +384,43 @@ describe('a call that is surely not made', () => {
     expect(calls()).toBe(1)
   })
 
-  it('is closed as not called when PostgreSQL gives no reply', async () => {
+  it('is closed as not called when PostgreSQL gives no reply for long', async () => {
     const { taskId } = await insertTask(world.pool)
     const { call } = countedUpstream()
+    let failuresLeft = 4
     const losing = {
       ...world.attempts,
       openAttempt: async (input: OpenInput) => {
         await world.attempts.openAttempt(input)
         throw new Error('the connection is lost')
       },
+      abandonAttempt: async (attempt: AbandonedAttempt) => {
+        failuresLeft -= 1
+        if (failuresLeft >= 0) throw new Error('the connection is lost')
+        await world.attempts.abandonAttempt(attempt)
+      },
     }
     const produce = createTestProduceImage({ attempts: losing, callUpstream: call })
     await expect(produce({ taskId })).rejects.toThrow('is lost')
+    await until('the close', async () =>
+      (await countOpenAttempts(world.pool, taskId)) === 0 ? true : undefined,
+    )
     expect(await outcomesOf(world.pool, taskId)).toEqual(['refused not_called'])
   })
+})
+
+it('no call begins after a stop, also when the task waited for its turn to read a large request', async () => {
+  const { taskId } = await insertTask(world.pool)
+  const { call, calls } = countedUpstream()
+  const stop = new AbortController()
+  const enterRequest = async () => {
+    stop.abort()
+    return () => {}
+  }
+  const { attempts } = world
+  const produce = createTestProduceImage({ attempts, callUpstream: call, enterRequest })
+  expect(await produce({ taskId, signal: stop.signal })).toMatchObject({ reason: 'stopping' })
+  expect(calls()).toBe(0)
 })
 
 describe('on a full channel', () => {
@@ -398,7 +457,7 @@ describe('on a full channel', () => {
     const { taskId } = await insertTask(world.pool, { route: 'images.generations' })
     const runs = Array.from({ length: 20 }, () => {
       const produce = createTestProduceImage({ attempts, callUpstream: call })
-      return produce({ taskId, via: 'offer' })
+      return produce({ taskId, via: 'offer', takesNoSlot: true })
     })
     await sleep(300)
     const evidence = { reason: 'no_image' } as const

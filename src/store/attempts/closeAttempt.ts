@@ -3,6 +3,7 @@ import { cooldownAfter } from '../../domain/gate/cooldown.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import { runStatement } from '../connection/transaction.ts'
+import { unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
 import { lostSql, steadySql } from './beats.ts'
 
 /** The outcome of the call of attempt `n`. Attempts of a task are counted from 1. */
@@ -61,6 +62,20 @@ export async function loseAttempt(
   return row?.closed === true
 }
 
+/**
+ * Makes the answer of a task that has ended in another way due for the sweep. The sweep may have deleted its upload before
+ * the answer was stored, and bytes without an upload would stay for ever.
+ */
+export async function sweepAnswer(pool: Pool, taskId: string, answerId: string): Promise<void> {
+  await pool.query({
+    name: 'sweep-answer',
+    text: `insert into upload (upload_id, kind, task_id, sweep_after)
+      values ($1, 'answer', $2, clock_timestamp())
+      on conflict (upload_id) do update set sweep_after = clock_timestamp(), next_try_at = null`,
+    values: [answerId, taskId],
+  })
+}
+
 /** Names an attempt that may or may not exist, by the answer id that its worker chose. */
 export type AbandonedAttempt = {
   readonly taskId: string
@@ -114,21 +129,29 @@ const standsSql = `(old.fault or old.until_at > clock_timestamp() - interval '60
  * Closes attempt $2 when it is open, whatever the task's status. The task is locked first (`locked`), and every other
  * part reads from it, so that this statement and `settleTask` cannot deadlock.
  *
- * The cooldown ($11 to $15): a first refusal begins one. A call that began after the end of the known one halves `max`
- * and makes the next one longer. A call that began before can only lengthen it, to the time that the upstream named.
+ * The cooldown ($11 to $16): a first refusal begins one. A call that began after the end of the known one halves `max`
+ * and makes the next one longer. A call that began before can only lengthen it, to the time that the upstream named. A
+ * fault replaces a refusal, and a refusal leaves a fault as it is. Of two calls that end at once and do not see each
+ * other's row, the later end counts.
  */
-const closeSql = closeWhere('true', 'for update', overdueMsSql)
+const closeSql = closeWhere('true', 'for update', overdueMsSql, 'clock_timestamp()')
 
 /**
  * Leaves the task out when it is locked, because after a wait this statement would still see the beats from before the
- * wait.
+ * wait. The worker may live after all and store its answer, so the answer of an ended task is swept as late as `tailSql`
+ * sweeps it.
  */
-const loseSql = closeWhere(`${lostSql} and ${steadySql('$17')}`, 'for update skip locked', '0')
+const loseSql = closeWhere(
+  `${lostSql} and ${steadySql('$17')}`,
+  'for update skip locked',
+  '0',
+  `hard_end_at + ${unusedAnswerKeptSql}`,
+)
 
-function closeWhere(condition: string, lock: string, checkMs: string): string {
+function closeWhere(condition: string, lock: string, checkMs: string, sweepAfter: string): string {
   return `
   with locked as materialized (
-    select task_id as id, open_attempt as was_open, answer_id as published, completed_at as ended_at
+    select task_id as id, open_attempt as was_open, answer_id as published, completed_at as ended_at, hard_end_at
     from task where task_id = $1 ${lock}
   ), closed as (
     update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,
@@ -136,7 +159,7 @@ function closeWhere(condition: string, lock: string, checkMs: string): string {
     from locked
     where task_id = id and n = $2 and closed_at is null
       and ($10::text is null or answer_id = $10) and ${condition}
-    returning id, channel, model, answer_id, opened_at, was_open, published, ended_at
+    returning id, channel, model, answer_id, opened_at, was_open, published, ended_at, hard_end_at
   ), changed as (
     update task set open_attempt = null, work_possible = work_possible or $3 = 'unknown',
       native_rejection = coalesce($9, native_rejection),
@@ -144,24 +167,24 @@ function closeWhere(condition: string, lock: string, checkMs: string): string {
     from closed where task_id = $1 and was_open = $2
   ), swept as (
     insert into upload as late (upload_id, kind, task_id, sweep_after)
-    select answer_id, 'answer', id, clock_timestamp() from closed
+    select answer_id, 'answer', id, ${sweepAfter} from closed
     where ended_at is not null and answer_id is distinct from published
-    on conflict (upload_id) do update set sweep_after = clock_timestamp(), next_try_at = null
+    on conflict (upload_id) do update set sweep_after = excluded.sweep_after, next_try_at = null
   ), cooled as (
-    select closed.channel as of_channel, of_model, old.channel is not null as is_known,
+    select closed.channel as of_channel, of_model, coalesce(old.fault = $12, false) as is_known,
       old.until_at as old_until, old.max as old_max, opened_at < old.until_at as is_early,
-      coalesce($13::float8, case when old.channel is null then $14::float8
-        else least(old.length_ms * 2, $15::float8) end) as new_length
+      coalesce($13::float8, case when old.fault = $12 then least(old.length_ms * 2, $15::float8)
+        else $14::float8 end) as new_length
     from closed
       cross join lateral (select case when $11::boolean then '*' else model end as of_model) named
       left join cooldown old on old.channel = closed.channel and old.model = of_model and ${standsSql}
-    where $12::boolean is not null
+    where $12::boolean is not null and not (coalesce(old.fault, false) and not $12)
   ), cooling as (
-    insert into cooldown (channel, model, fault, until_at, max, length_ms)
+    insert into cooldown as newest (channel, model, fault, until_at, max, length_ms)
     select of_channel, of_model, $12, greatest(old_until, clock_timestamp() + new_length * interval '1 millisecond'),
       case when not is_known then $16 when is_early then old_max else greatest(1, old_max / 2) end, new_length
     from cooled where not (is_known and is_early and $13 is null)
-    on conflict (channel, model) do update set fault = excluded.fault, until_at = excluded.until_at,
+    on conflict (channel, model) do update set fault = excluded.fault, until_at = greatest(newest.until_at, excluded.until_at),
       max = excluded.max, length_ms = excluded.length_ms
   )
   select exists (select from closed) as closed, coalesce(was_open = $2, false) as "isOpen" from locked`

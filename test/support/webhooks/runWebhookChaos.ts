@@ -12,7 +12,10 @@ import type { WebhookClient } from './webhookClient.ts'
 import { createWebhookClient } from './webhookClient.ts'
 
 /** One client submits all tasks. */
-type WebhookChaosOptions = Omit<ChaosOptions, 'clients'>
+type WebhookChaosOptions = Omit<ChaosOptions, 'clients'> & {
+  /** Called when the webhooks are registered. */
+  readonly onRegistered?: () => void
+}
 
 type Account = {
   readonly client: WebhookClient
@@ -47,6 +50,7 @@ export async function runWebhookChaos(options: WebhookChaosOptions): Promise<Cha
       const { webhook_id: webhookId, secret } = await client.register(`${receiver.url}${path}`)
       accounts.push({ client, path, webhookId, secret })
     }
+    options.onRegistered?.()
     const [deleted, ...kept] = accounts
     if (deleted === undefined) throw new Error('Bug: no accounts')
     const over = new AbortController()

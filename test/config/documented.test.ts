@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { textOf } from '../support/sourceFiles.ts'
+
+/** The variables of docs/configuration.md, with the defaults that it gives in brackets. */
+const documented = [
+  ...textOf('docs/configuration.md').matchAll(/`([A-Z][A-Z_]+)`(?: \(([^\s)]+)\))?/g),
+].map(([, name = '', value]) => ({ name, value }))
+
+/** The variables of the schema in src/config.ts. */
+const known = [...textOf('src/config.ts').matchAll(/^ {2}([A-Z][A-Z_]+): /gm)].map(
+  ([, name = '']) => name,
+)
+
+describe('docs/configuration.md', () => {
+  it('names every variable that the code reads, and no other', () => {
+    expect(known.length).toBeGreaterThan(30)
+    const names = new Set(documented.map(({ name }) => name))
+    expect([...names].toSorted()).toEqual(known.toSorted())
+  })
+
+  it('gives the defaults of the code', () => {
+    const given = documented.filter(({ value }) => value !== undefined)
+    expect(given.length).toBeGreaterThan(20)
+    const wrong = given.filter(({ name, value }) => {
+      const same = JSON.stringify(readConfig({ [name]: value })) === JSON.stringify(readConfig({}))
+      return !same
+    })
+    expect(wrong).toEqual([])
+  })
+})

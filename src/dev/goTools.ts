@@ -34,6 +34,8 @@ const versionTimeoutMs = 10_000
 /** A build leaves the processors to the service, which already makes images. */
 const aside = ['nice', '-n', '10'] as const
 const reasonCharsMax = 300
+/** The share of the packages from which on the time that is left can be told. */
+const knownFrom = 0.05
 
 /**
  * Returns the cache folder that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or
@@ -126,8 +128,11 @@ async function build(
     // With -v, Go writes a line for each package that it builds.
     built = Math.min(built + (text.match(/\n/g)?.length ?? 0), stale)
     const leftMs = ((performance.now() - startedAtMs) / built) * (stale - built)
-    const done = `${states.length - stale + built} of ${states.length} packages`
-    show(`Building ${title}`, `${done}, about ${duration(leftMs)} left`)
+    const left = built < stale * knownFrom ? '' : `, about ${duration(leftMs)} left`
+    show(
+      `Building ${title}`,
+      `${states.length - stale + built} of ${states.length} packages${left}`,
+    )
   }
   for (const { name, goPackage } of tools) {
     const result = await go('build', '-v', ...flags, '-o', join(draft, name), goPackage)

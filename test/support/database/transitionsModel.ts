@@ -1,0 +1,287 @@
+import type { CancelReason } from '../../../src/store/tasks/ends.ts'
+import type { OutcomeClass, OutcomeReason } from '../../../src/domain/upstream/upstreamCall.ts'
+
+// What the transitions of a task promise, in plain TypeScript and for one caller at a time.
+
+export type UploadState = 'kept' | 'later' | 'due'
+export type ModelAttempt = {
+  readonly answerId: string
+  readonly channel: string
+  readonly process: string
+  class: OutcomeClass | 'open'
+  isLeaseOver: boolean
+  /** Opened by a step of this round. */
+  isNew: boolean
+}
+export type ModelTask = {
+  readonly account: string
+  readonly model: string
+  readonly credits: number
+  readonly isSync: boolean
+  readonly isRetry: boolean
+  status: 'live' | 'succeeded' | 'failed' | 'gone'
+  cause: string
+  isWorkPossible: boolean
+  attempts: ModelAttempt[]
+  answerId: string
+  hasRequest: boolean
+  hasKey: boolean
+  uploads: Record<string, UploadState>
+  ledger: string
+  isPastDeadline: boolean
+  isPastEnd: boolean
+  isPurgeDue: boolean
+  retriedAs: string
+}
+export type ModelState = {
+  readonly deposits: Readonly<Record<string, number>>
+  readonly tasks: Record<string, ModelTask>
+  processes: Record<string, 'steady' | 'present' | 'late' | 'silent'>
+  paused: Record<string, boolean>
+}
+
+/** The statements of the core that change a task. */
+export type Step = { readonly taskId: string } & (
+  | {
+      readonly kind: 'open'
+      readonly n: number
+      readonly answerId: string
+      readonly channel: string
+      readonly process: string
+    }
+  | {
+      readonly kind: 'close'
+      readonly n: number
+      readonly class: OutcomeClass
+      readonly reason: OutcomeReason
+      readonly answerId?: string
+    }
+  | { readonly kind: 'lose'; readonly n: number; readonly judge: string }
+  | { readonly kind: 'settle'; readonly n: number; readonly answerId: string }
+  | { readonly kind: 'fail'; readonly attempts: number; readonly isRefusal: boolean }
+  | { readonly kind: 'cancel'; readonly reason: CancelReason }
+  | { readonly kind: 'retry'; readonly newTaskId: string; readonly credits: number }
+  | { readonly kind: 'purge' }
+)
+
+/** A row of `cooldown` that counts. */
+export type Cooldown = {
+  readonly channel: string
+  readonly model: string
+  readonly stands: boolean
+  readonly max: number
+}
+/** What the database shows before and after steps that run at the same time. */
+export type Around = {
+  readonly before: readonly Cooldown[]
+  readonly after: readonly Cooldown[]
+  /** The tasks that still have a row afterwards. */
+  readonly kept: ReadonlySet<string>
+  /** Whether a settlement may have begun before the attempts of this round, whose uploads it then does not see. */
+  readonly isEarlySettle: boolean
+  /** Whether another step or transaction may have locked the task. */
+  readonly isContended: (taskId: string) => boolean
+}
+
+export const placesMax = 3
+
+/** Takes one step. Returns whether the model allows the result. The state is then the state after the step. */
+export function takeStep(state: ModelState, step: Step, result: string, around: Around): boolean {
+  const task = state.tasks[step.taskId]
+  if (task === undefined) throw new Error(`no task ${step.taskId}`)
+  const open = openOf(task)
+  switch (step.kind) {
+    case 'open': {
+      if (task.status !== 'live') return result === 'over'
+      if (open === step.n && task.attempts[open - 1]?.answerId === step.answerId) {
+        return result === 'opened'
+      }
+      const had = task.attempts.length
+      if (open > 0 || had !== step.n - 1 || task.isPastDeadline) return result === 'changed'
+      const process = state.processes[step.process]
+      if (process === 'late' || process === 'silent') return result === 'not_present'
+      const bar = barOf(state, task, step.channel, around)
+      if (result !== 'opened') return bar.allowed.includes(result)
+      const { answerId, channel } = step
+      task.attempts.push({
+        answerId,
+        channel,
+        process: step.process,
+        class: 'open',
+        isLeaseOver: false,
+        isNew: true,
+      })
+      task.uploads[answerId] = 'kept'
+      return bar.mayOpen
+    }
+    case 'close': {
+      const attempt = task.status === 'gone' ? undefined : task.attempts[step.n - 1]
+      const isMeant = step.answerId === undefined || step.answerId === attempt?.answerId
+      if (attempt?.class !== 'open' || !isMeant) return result === 'false'
+      closeAttempt(task, attempt, step.class)
+      return result === 'true'
+    }
+    case 'lose': {
+      const attempt = task.status === 'gone' ? undefined : task.attempts[step.n - 1]
+      const isLost =
+        attempt?.class === 'open' &&
+        (attempt.isLeaseOver || state.processes[attempt.process] === 'silent') &&
+        state.processes[step.judge] === 'steady'
+      if (result === 'false') return !isLost || around.isContended(step.taskId)
+      if (isLost) closeAttempt(task, attempt, 'unknown')
+      return isLost
+    }
+    case 'settle': {
+      const attempt = task.attempts[step.n - 1]
+      if (task.status === 'live' && attempt !== undefined) {
+        attempt.class = 'succeeded'
+        task.answerId = step.answerId
+        endTask(task, 'succeeded', '')
+        // The close of such an attempt, or the purge, makes its upload due all the same.
+        const unseen = task.attempts.filter(({ isNew }) => isNew && around.isEarlySettle)
+        for (const { answerId } of unseen) task.uploads[answerId] = 'kept'
+      }
+      const isPublished = task.status === 'succeeded' && task.answerId === step.answerId
+      return result === String(isPublished)
+    }
+    case 'fail': {
+      if (task.status === 'succeeded') return result === 'succeeded'
+      if (task.status !== 'live') return result === 'over'
+      const isFree = open === 0 || task.isPastEnd
+      if (task.attempts.length !== step.attempts || !isFree) return result === 'call_under_way'
+      task.isWorkPossible ||= open > 0 || !step.isRefusal
+      endTask(task, 'failed', step.isRefusal ? 'refused' : 'unknown')
+      return result === 'failed'
+    }
+    case 'cancel': {
+      if (task.status === 'gone') return result === 'missing'
+      if (task.status === 'succeeded') return result === 'succeeded'
+      const wasCancelled = task.cause === 'cancelled' || task.cause === 'client_left'
+      if (task.status === 'failed') return result === (wasCancelled ? 'cancelled' : 'failed')
+      if (open > 0) return result === 'call_under_way'
+      if (task.isWorkPossible) return result === 'work_possible'
+      endTask(task, 'failed', step.reason === 'asked' ? 'cancelled' : 'client_left')
+      return result === 'cancelled'
+    }
+    case 'retry':
+      return retry(state, task, step, result)
+    case 'purge':
+      return Object.entries(state.tasks).every(([taskId, due]) => {
+        if (!due.isPurgeDue) return true
+        if (around.kept.has(taskId)) return around.isContended(taskId)
+        due.status = 'gone'
+        for (const id of Object.keys(due.uploads)) due.uploads[id] = 'due'
+        return true
+      })
+    default:
+      return step satisfies never
+  }
+}
+
+/** The number of the open attempt of a live task, or 0. */
+export function openOf(task: ModelTask): number {
+  return task.status === 'live' ? task.attempts.findIndex((one) => one.class === 'open') + 1 : 0
+}
+
+function closeAttempt(task: ModelTask, attempt: ModelAttempt, outcome: OutcomeClass): void {
+  attempt.class = outcome
+  if (task.status === 'live') task.isWorkPossible ||= outcome === 'unknown'
+  else task.uploads[attempt.answerId] = 'due'
+}
+
+function endTask(task: ModelTask, status: 'succeeded' | 'failed', cause: string): void {
+  task.status = status
+  task.cause = cause
+  task.ledger += status === 'succeeded' ? ',settle' : ',release'
+  task.hasRequest = status === 'failed' && cause !== 'client_left'
+  const isFinal = status === 'succeeded' || cause === 'cancelled'
+  const mayRepeat = !task.isWorkPossible || cause === 'refused'
+  if (task.isSync && !isFinal && mayRepeat) task.hasKey = false
+  for (const id of Object.keys(task.uploads)) {
+    task.uploads[id] = id.startsWith('in') && !task.hasRequest ? 'due' : 'later'
+  }
+}
+
+function retry(
+  state: ModelState,
+  task: ModelTask,
+  { newTaskId, credits }: Extract<Step, { readonly kind: 'retry' }>,
+  result: string,
+): boolean {
+  if (task.status === 'gone' || task.isPurgeDue) return result === 'unknown'
+  if (task.retriedAs !== '') return result === 'already_retried'
+  if (task.status !== 'failed') return result === 'not_failed'
+  const inputs = Object.keys(task.uploads).filter((id) => id.startsWith('in'))
+  const isThere = task.hasRequest && inputs.every((id) => task.uploads[id] === 'later')
+  if (!isThere) return result === 'inputs_gone'
+  if (moneyOf(state, task.account).available < credits) return result === 'insufficient'
+  for (const id of inputs) delete task.uploads[id]
+  task.hasRequest = false
+  task.retriedAs = newTaskId
+  const { account, model } = task
+  const uploads = Object.fromEntries(inputs.map((id) => [id, 'kept' as const]))
+  state.tasks[newTaskId] = { ...newTask({ account, model, credits }), isRetry: true, uploads }
+  return result === 'retried'
+}
+
+export function newTask(given: Pick<ModelTask, 'account' | 'model' | 'credits'>): ModelTask {
+  return {
+    ...given,
+    isSync: false,
+    isRetry: false,
+    status: 'live',
+    cause: '',
+    isWorkPossible: false,
+    attempts: [],
+    answerId: '',
+    hasRequest: true,
+    hasKey: false,
+    uploads: {},
+    ledger: 'hold',
+    isPastDeadline: false,
+    isPastEnd: false,
+    isPurgeDue: false,
+    retriedAs: '',
+  }
+}
+
+/** The results other than `opened` that a channel may give for a task, and whether it may give `opened`. */
+function barOf(
+  state: ModelState,
+  task: ModelTask,
+  channel: string,
+  { before, after }: Around,
+): { readonly allowed: readonly string[]; readonly mayOpen: boolean } {
+  if (state.paused[channel] === true) return { allowed: ['paused'], mayOpen: false }
+  const calls = Object.values(state.tasks).flatMap(({ model, status, attempts }) =>
+    attempts
+      .filter((one) => status !== 'gone' && one.channel === channel)
+      .filter((one) => one.class === 'open' && !one.isLeaseOver)
+      .map(() => model),
+  )
+  if (calls.length >= placesMax) return { allowed: ['full'], mayOpen: false }
+  const isMeant = (row: Cooldown) =>
+    row.channel === channel && [task.model, '*'].includes(row.model)
+  const earlier = before.filter(isMeant)
+  const later = after.filter(isMeant)
+  const mayOpen = earlier.every((row) => {
+    const same = later.find(({ model }) => model === row.model)
+    if (same === undefined) return true
+    const underWay = calls.filter((model) => row.model === '*' || model === row.model).length
+    return !(row.stands && same.stands) && underWay < Math.max(row.max, same.max)
+  })
+  const isCooling = earlier.length + later.length > 0
+  return { allowed: isCooling ? ['cooldown', 'slow_start'] : [], mayOpen }
+}
+
+/** The balance of an account. */
+export function moneyOf(state: ModelState, account: string) {
+  const own = Object.values(state.tasks).filter((task) => task.account === account)
+  const sum = (tasks: readonly ModelTask[]) => tasks.reduce((all, { credits }) => all + credits, 0)
+  const held = sum(own.filter(({ status }) => status === 'live'))
+  const spent = sum(own.filter(({ ledger }) => ledger.endsWith('settle')))
+  const submitted = own.filter((task) => !task.isRetry)
+  const used = sum(submitted.filter((task) => !task.ledger.endsWith('release')))
+  const available = (state.deposits[account] ?? 0) - held - spent
+  return { available, held, spent, used, submitted: sum(submitted) }
+}

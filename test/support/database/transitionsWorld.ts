@@ -1,0 +1,391 @@
+import { randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
+import { newTaskId } from '../../../src/domain/ids.ts'
+import type { Seeded } from '../seeded.ts'
+import type { Cooldown, ModelState, ModelTask, Step } from './transitionsModel.ts'
+import { moneyOf, newTask, openOf } from './transitionsModel.ts'
+
+// One history of the model test: its rows, what is done to them at random, and how the database and the model show
+// the same state.
+
+/** How many histories run. */
+export const histories = Number(process.env['MODEL_HISTORIES'] ?? 100)
+export const firstSeed = Number(process.env['MODEL_SEED'] ?? 1)
+/** How many rounds of three steps at the same time a history has. */
+export const rounds = 20
+const models = ['familyb-image-2-web', 'familyb-image-2-vip']
+const outcomes = [
+  ['succeeded', 'image'],
+  ['refused', 'rate_limited'],
+  ['refused', 'not_called'],
+  ['rejected', 'content_policy'],
+  ['exhausted', 'quota_exhausted'],
+  ['operator_fault', 'credential'],
+  ['operator_fault', 'model_not_found'],
+  ['unknown', 'timeout'],
+  ['unknown', 'server_error'],
+] as const
+
+/** Writes ten accepted tasks of three accounts, two channels, two workers and a judge, and returns them as a model. */
+export async function beginHistory(pool: Pool, seed: number, seeded: Seeded): Promise<ModelState> {
+  const names = (kind: string) => [0, 1, 2].map((number) => `${kind}${number}-${seed}`)
+  const accounts = names('account')
+  const [channels, workers] = [names('channel').slice(1), names('worker')]
+  const tasks: Record<string, ModelTask> = {}
+  for (let number = 0; number < 10; number += 1) {
+    const account = seeded.pick(accounts)
+    const task = newTask({ account, model: seeded.pick(models), credits: seeded.between(0, 20) })
+    const id = `task_${String(seed * 100 + number).padStart(32, '0')}`
+    tasks[id] = {
+      ...task,
+      isSync: seeded.chance(0.5),
+      hasKey: true,
+      uploads: { [`in.${id}`]: 'kept' },
+    }
+  }
+  const paid = (account: string) => moneyOf({ ...empty, tasks }, account).held
+  const deposits = Object.fromEntries(accounts.map((account) => [account, paid(account) + 15]))
+  await pool.query({
+    name: 'begin-history',
+    text: beginSql,
+    values: [
+      JSON.stringify(Object.entries(tasks).map(([id, task]) => ({ id, ...task }))),
+      JSON.stringify(accounts.map((id) => ({ id, deposit: deposits[id], held: paid(id) }))),
+      channels,
+      workers,
+      seed,
+    ],
+  })
+  const processes = Object.fromEntries(workers.map((name) => [name, 'steady' as const]))
+  const paused = Object.fromEntries(channels.map((name) => [name, false]))
+  return { deposits, tasks, paused, processes }
+}
+
+const empty = { deposits: {}, processes: {}, paused: {} }
+
+const beginSql = `
+  with given as (
+    select * from json_to_recordset($1) as given
+      (id text, account text, model text, credits bigint, "isSync" boolean, uploads json)
+  ), owners as (
+    select *, row_number() over () as number
+    from json_to_recordset($2) as owners (id text, deposit bigint, held bigint)
+  ), accounts as (
+    insert into account (account_id, name) select id, id from owners
+  ), balances as (
+    insert into balance (account_id, available, held) select id, deposit - held, held from owners
+  ), budgets as (
+    insert into budget_use (key_id, starts_at, ends_at, used)
+    select 'key-' || id, now() + days * interval '1 day', now() + (days + 1) * interval '1 day', held
+    from owners, unnest(array[-0.5, -1.5, 0.5]) as days
+  ), webhooks as (
+    insert into webhook (webhook_id, account_id, url, events, status, key_id)
+    select 'wh_' || lpad($5::text || number::text, 24, '0'), id, '',
+      case number when 1 then array['task.failed'] else array['task.failed', 'task.succeeded'] end,
+      case number when 2 then 'disabled' else 'active' end, ''
+    from owners
+  ), tasks as (
+    insert into task (task_id, account_id, key_id, route, family, model, action, request, fingerprint, credits,
+      deadline_at, hard_end_at)
+    select id, account, 'key-' || account, route, 'B', model, 'edit',
+      json_build_object('route', route, 'inputs', array['one'])::text, '', credits,
+      now() + interval '1 hour', now() + interval '2 hours'
+    from given, lateral (select case when "isSync" then 'images.edits' else 'images.tasks' end as route) asked
+  ), entries as (
+    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
+    select id, null, 'deposit', 'funding', 'available', deposit, null from owners
+    union all select account, id, 'hold', 'available', 'held', credits, 'key-' || account from given
+  ), keys as (
+    insert into idempotency_key (account_id, key_digest, task_id) select account, id::bytea, id from given
+  ), inputs as (
+    insert into upload (upload_id, kind, task_id, sweep_after) select 'in.' || id, 'input', id, 'infinity' from given
+  ), channels as (
+    insert into channel (name) select unnest($3::text[])
+  )
+  insert into worker_process (process_id, seen_at, steady_since)
+  select unnest($4::text[]), now() + interval '1 day', now() - interval '1 minute'`
+
+/** Chooses a step that may or may not be possible. `lane` is the connection that takes it. */
+export function chooseStep(state: ModelState, seeded: Seeded, taskId: string, lane: string): Step {
+  const task = state.tasks[taskId]
+  if (task === undefined) throw new Error(`no task ${taskId}`)
+  const had = task.attempts.length
+  const open = openOf(task)
+  const n = seeded.chance(0.8) ? Math.max(1, open || had) : seeded.between(1, had + 1)
+  const answerId = task.attempts[n - 1]?.answerId ?? `none.${taskId}`
+  const kinds = [
+    'open',
+    'open',
+    'open',
+    'close',
+    'close',
+    'close',
+    'abandon',
+    'lose',
+    'settle',
+  ] as const
+  const kind = seeded.pick([...kinds, 'fail', 'cancel', 'retry', 'purge'] as const)
+  switch (kind) {
+    case 'open': {
+      const channel = seeded.pick(Object.keys(state.paused))
+      const process = seeded.pick(Object.keys(state.processes))
+      const isAgain = seeded.chance(0.15)
+      return isAgain
+        ? { kind, taskId, n, answerId, channel, process }
+        : {
+            kind,
+            taskId,
+            n: had + 1,
+            answerId: `an.${had + 1}.${lane}.${taskId}`,
+            channel,
+            process,
+          }
+    }
+    case 'close': {
+      const [outcome, reason] = seeded.pick(outcomes)
+      return { kind, taskId, n, class: outcome, reason }
+    }
+    case 'abandon': {
+      const wrong = `an.${n}.other.${taskId}`
+      const meant = seeded.chance(0.5) ? answerId : wrong
+      return { kind: 'close', taskId, n, class: 'refused', reason: 'not_called', answerId: meant }
+    }
+    case 'lose': {
+      const judge = seeded.pick(Object.keys(state.processes))
+      return { kind, taskId, n, judge }
+    }
+    case 'settle':
+      return had === 0
+        ? { kind: 'purge', taskId }
+        : {
+            kind,
+            taskId,
+            n: Math.min(n, had),
+            answerId: task.attempts[Math.min(n, had) - 1]?.answerId ?? '',
+          }
+    case 'fail': {
+      const attempts = seeded.chance(0.8) ? had : seeded.between(0, had + 1)
+      return { kind, taskId, attempts, isRefusal: seeded.chance(0.5) }
+    }
+    case 'cancel':
+      return { kind, taskId, reason: seeded.pick(['asked', 'client_left']) }
+    case 'retry': {
+      return { kind, taskId, newTaskId: newTaskId(randomBytes), credits: seeded.between(0, 20) }
+    }
+    case 'purge':
+      return { kind, taskId }
+    default:
+      return kind satisfies never
+  }
+}
+
+/** Lets time pass for a task, a process or a channel, in the model and in the database. */
+export async function letTimePass(
+  pool: Pool,
+  state: ModelState,
+  seeded: Seeded,
+  taskId: string,
+): Promise<void> {
+  const task = state.tasks[taskId]
+  if (task === undefined) return
+  const channel = seeded.pick(Object.keys(state.paused))
+  const process = seeded.pick(Object.keys(state.processes))
+  const kinds = [
+    'deadline',
+    'end',
+    'lease',
+    'purge',
+    'purge',
+    'inputs',
+    'process',
+    'process',
+    'process',
+  ] as const
+  const kind = seeded.pick([...kinds, 'channel', 'cooldown', 'cooldown', 'cooldown'] as const)
+  switch (kind) {
+    case 'deadline':
+      task.isPastDeadline = true
+      await pool.query('update task set deadline_at = now() where task_id = $1', [taskId])
+      break
+    case 'end':
+      task.isPastDeadline = true
+      task.isPastEnd = true
+      await pool.query(
+        'update task set deadline_at = now(), hard_end_at = now() where task_id = $1',
+        [taskId],
+      )
+      break
+    case 'lease':
+      for (const attempt of task.attempts) attempt.isLeaseOver = true
+      await pool.query('update attempt set lease_until = now() where task_id = $1', [taskId])
+      break
+    case 'purge':
+      task.isPurgeDue = task.status === 'succeeded' || task.status === 'failed'
+      await pool.query(
+        'update task set purge_at = now() where task_id = $1 and completed_at is not null',
+        [taskId],
+      )
+      break
+    case 'inputs':
+      for (const id of Object.keys(task.uploads).filter((id) => id.startsWith('in'))) {
+        if (task.status === 'failed' && task.uploads[id] === 'later') task.uploads[id] = 'due'
+      }
+      await pool.query(
+        `update upload set sweep_after = now() from task where upload.task_id = $1 and kind = 'input'
+           and task.task_id = $1 and task.status = 'failed'`,
+        [taskId],
+      )
+      break
+    case 'process': {
+      const [name, seen, steady] = seeded.pick(beats)
+      state.processes[process] = name
+      await pool.query(
+        `update worker_process set seen_at = now() - $2 * interval '1 second',
+           steady_since = now() - $3 * interval '1 second' where process_id = $1`,
+        [process, seen, steady],
+      )
+      break
+    }
+    case 'channel': {
+      const isPaused = state.paused[channel] !== true
+      state.paused[channel] = isPaused
+      await pool.query(
+        `update channel set paused_at = case when $2 then now() end where name = $1`,
+        [channel, isPaused],
+      )
+      break
+    }
+    case 'cooldown':
+      await pool.query(`update cooldown set until_at = now() where channel = $1`, [channel])
+      break
+    default:
+      return kind satisfies never
+  }
+}
+
+/** The state of a process, the age of its last beat, and the time since it is steady, in seconds. */
+const beats = [
+  ['steady', -86_400, 60],
+  ['present', -86_400, 0],
+  ['present', 4, 60],
+  ['late', 9, 60],
+  ['silent', 20, 60],
+] as const
+
+/** What the database shows of a history. */
+export type Shown = {
+  /** One line for each task and account. */
+  readonly lines: readonly string[]
+  readonly cooldowns: readonly Cooldown[]
+}
+
+export async function readDatabase(
+  pool: Pool,
+  state: ModelState,
+  newTaskIds: readonly string[] = [],
+): Promise<Shown> {
+  const values = [
+    [...Object.keys(state.tasks), ...newTaskIds],
+    Object.keys(state.deposits),
+    Object.keys(state.paused),
+  ]
+  const { rows } = await pool.query<Shown>({ name: 'show-history', text: showSql, values })
+  const [row] = rows
+  if (row === undefined) throw new Error('a select without from returned no row')
+  return row
+}
+
+const showSql = `
+  select array(
+    select concat_ws(' ', id, case when task.task_id is null then 'gone' else concat_ws(' ',
+        status, failure_cause, work_possible, attempts, coalesce(open_attempt, 0), answer_id,
+        case when request is not null then 'request' end,
+        case when exists (select from idempotency_key k where k.task_id = id) then 'key' end,
+        (select 'deliveries=' || count(*) from webhook_delivery d where d.task_id = id),
+        (select string_agg(n || ':' || coalesce(class, 'open'), ',' order by n) from attempt a where a.task_id = id))
+      end,
+      (select string_agg(upload_id || case when sweep_after = 'infinity' then '=kept'
+          when sweep_after > now() then '=later' else '=due' end, ',' order by upload_id collate "C")
+        from upload u where u.task_id = id),
+      (select string_agg(kind, ',' order by entry_id) from ledger l where l.task_id = id))
+    from unnest($1::text[]) with ordinality as known (id, place) left join task on task_id = id order by place
+  ) || array(
+    select concat_ws(' ', account_id, available, held, spent,
+      (select string_agg(used::text, ',' order by starts_at) from budget_use where key_id = 'key-' || account_id))
+    from balance where account_id = any($2::text[]) order by account_id
+  ) as lines,
+  (select coalesce(json_agg(json_build_object('channel', channel, 'model', model, 'max', max,
+      'stands', until_at > clock_timestamp())), '[]')
+    from cooldown where channel = any($3::text[])
+      and (fault or until_at > clock_timestamp() - interval '60 seconds')) as cooldowns`
+
+/** The lines of `Shown` that the model expects. */
+export function linesOf(state: ModelState): readonly string[] {
+  const taskLines = Object.entries(state.tasks).map(([id, task]) => {
+    const {
+      status,
+      attempts,
+      uploads,
+      ledger,
+      cause,
+      isWorkPossible,
+      answerId,
+      hasRequest,
+      hasKey,
+    } = task
+    const shown = [
+      status !== 'live' ? status : attempts.length > 0 ? 'processing' : 'queued',
+      cause,
+      isWorkPossible ? 't' : 'f',
+      attempts.length,
+      openOf(task),
+      answerId,
+      hasRequest ? 'request' : '',
+      hasKey ? 'key' : '',
+      `deliveries=${deliveriesOf(task)}`,
+      attempts.map((attempt, index) => `${index + 1}:${attempt.class}`).join(','),
+    ]
+    const files = Object.entries(uploads).map((pair) => pair.join('='))
+    return [id, ...(status === 'gone' ? ['gone'] : shown), files.sort().join(','), ledger]
+      .filter((part) => part !== '')
+      .join(' ')
+  })
+  const accountLines = Object.keys(state.deposits).map((account) => {
+    const { available, held, spent, used, submitted } = moneyOf(state, account)
+    return `${account} ${available} ${held} ${spent} ${submitted},${used},${submitted}`
+  })
+  return [...taskLines, ...accountLines]
+}
+
+/** The first account hears of failures, the second of nothing, and the third of every end. */
+function deliveriesOf({ account, status }: ModelTask): number {
+  if (status === 'live' || account.startsWith('account1')) return 0
+  return status === 'failed' || account.startsWith('account2') ? 1 : 0
+}
+
+/** Locks a row, so that statements wait for it. Returns the function that frees it after some milliseconds. */
+export async function hold(
+  pool: Pool,
+  state: ModelState,
+  what: 'task' | 'channel' | 'balance' | 'cooldown',
+  taskId: string,
+) {
+  const values = {
+    task: [taskId],
+    balance: Object.keys(state.deposits),
+    channel: Object.keys(state.paused),
+    cooldown: Object.keys(state.paused),
+  }[what]
+  const key = { task: 'task_id', balance: 'account_id', channel: 'name', cooldown: 'channel' }[what]
+  const client = await pool.connect()
+  await client.query('begin')
+  await client.query(
+    `select from ${what} where ${key} = any($1::text[]) order by ${key} for update`,
+    [values],
+  )
+  return async () => {
+    await client.query('select pg_sleep(0.002)')
+    await client.query('commit')
+    client.release()
+  }
+}

@@ -107,9 +107,6 @@ export function evidenceOf(evidence: OutcomeEvidence): readonly unknown[] {
  */
 const overdueMsSql = `case when started_at is null then 3000.0 else 30000.0 end`
 
-/** A condition on a row `old` of `cooldown`: it still counts. */
-const standsSql = `(old.fault or old.until_at > clock_timestamp() - interval '60 seconds')`
-
 /**
  * Closes attempt $2 when it is open, whatever the task's status. The task is locked first (`locked`), and every other
  * part reads from it, so that this statement and `settleTask` cannot deadlock.
@@ -157,7 +154,7 @@ function closeWhere(condition: string, lock: string, checkMs: string): string {
     from closed
       cross join lateral (select case when $11::boolean then '*' else model end as of_model) named
       left join cooldown old on old.channel = closed.channel and old.model = of_model
-        and old.fault = $12 and ${standsSql}
+        and old.fault = $12 and cooldown_counts(old)
     where $12::boolean is not null
   ), cooling as (
     insert into cooldown (channel, model, fault, until_at, max, length_ms)

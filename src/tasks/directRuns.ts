@@ -2,6 +2,7 @@ import { assertNever } from '../domain/assertNever.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { DirectResult, DirectTask } from '../domain/tasks/directRun.ts'
 import type { createProduceImage } from './produceImage.ts'
+import type { ProduceInput } from './takeStep.ts'
 
 export type DirectRuns = {
   /** Returns how many more tasks of a family this worker may carry out now. */
@@ -11,7 +12,7 @@ export type DirectRuns = {
    * slot from its call on, so that a task that waits for a place occupies none.
    */
   readonly take: (task: DirectTask) => void
-  /** Carries out a task that this worker alone has claimed. It occupies a slot from now on. */
+  /** Carries out a task that this worker alone has claimed. It occupies a slot from now on, also in line. */
   readonly run: (task: DirectTask) => void
   /** Resolves when no task is being carried out. */
   readonly idle: () => Promise<void>
@@ -39,18 +40,19 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
   const running = new Map<string, Promise<void>>()
   const free = (family: Family) => deps.slots[family] - used[family]
 
-  async function carryOut({ taskId, family }: DirectTask, slotFrom: 'now' | 'call'): Promise<void> {
+  async function carryOut({ taskId, family }: DirectTask, hasSlot: boolean): Promise<void> {
     let held = 0
     let called = false
     const hold = () => {
       used[family] += 1 - held
       held = 1
     }
-    if (slotFrom === 'now') hold()
-    const result = await bringOn(deps, taskId, () => {
+    if (hasSlot) hold()
+    const onStage = () => {
       called = true
       hold()
-    }).catch((error: unknown) => {
+    }
+    const result = await bringOn(deps, { taskId, onStage, hasSlot }).catch((error: unknown) => {
       deps.onUnexpected(taskId, error)
       return 'error' as const
     })
@@ -60,10 +62,10 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
     if (called && goesOn(result)) await deps.makeDue(taskId)
   }
 
-  function start(task: DirectTask, slotFrom: 'now' | 'call'): void {
+  function start(task: DirectTask, hasSlot: boolean): void {
     // While a task waits for a place here, the reconciler claims it again from time to time.
     if (running.has(task.taskId)) return
-    const one = carryOut(task, slotFrom)
+    const one = carryOut(task, hasSlot)
       .catch((error: unknown) => deps.onUnexpected(task.taskId, error))
       .finally(() => running.delete(task.taskId))
     running.set(task.taskId, one)
@@ -73,10 +75,10 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
     free,
     take: (task) => {
       if (deps.stopping.aborted) return
-      if (free(task.family) > 0) start(task, 'call')
+      if (free(task.family) > 0) start(task, false)
       else deps.onResult('no_slot')
     },
-    run: (task) => start(task, 'now'),
+    run: (task) => start(task, true),
     idle: async () => {
       while (running.size > 0) await Promise.all(running.values())
     },
@@ -84,13 +86,9 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
 }
 
 /** Brings the task as far as possible now. Returns the end, or why the task is not at its end. */
-async function bringOn(
-  deps: DirectRunsDeps,
-  taskId: string,
-  onStage: () => void,
-): Promise<DirectResult> {
+async function bringOn(deps: DirectRunsDeps, input: ProduceInput): Promise<DirectResult> {
   const { produceImage, stopping: signal } = deps
-  const result = await produceImage({ taskId, signal, via: 'offer', onStage })
+  const result = await produceImage({ ...input, signal, via: 'offer' })
   switch (result.kind) {
     case 'succeeded':
     case 'failed':

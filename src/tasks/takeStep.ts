@@ -42,6 +42,8 @@ export type ProduceInput = {
   /** Aborts when no new call should start. A call that is under way finishes, because it is paid for. */
   readonly signal?: AbortSignal
   readonly onStage?: (stage: Stage) => void
+  /** Whether the task occupies a slot of this process before its call. Default: true. */
+  readonly hasSlot?: boolean
   /** Make no further call: settle a stored answer, wait for a call under way, and otherwise end the task. */
   readonly giveUp?: boolean
 }
@@ -63,10 +65,7 @@ export type Stage = {
   readonly channel: string
 }
 
-/**
- * A task stands in line this long in its slot. Then Temporal keeps its wait. A synchronous task that has no run occupies
- * no slot, and stands in line to its deadline.
- */
+/** A task stands in line this long in its slot. One that occupies no slot stands in line to its deadline. */
 const lineMsMax = 15_000
 
 /** Other processes may soon count this one as lost. */
@@ -99,7 +98,7 @@ export async function takeStepInLine(
   if (step.kind !== 'wait' || step.inLine === undefined || facts === undefined) return step
   const { accountId, model, sync } = facts
   const waiter = { accountId, sync, model, channels: step.inLine }
-  const limitMs = input.via === 'offer' && sync ? facts.deadlineAtMs - facts.nowMs : lineMsMax
+  const limitMs = input.hasSlot === false ? facts.deadlineAtMs - facts.nowMs : lineMsMax
   const ask = async (): Promise<Step | undefined> => {
     const asked = (await takeStep(deps, input, looked)).step
     return asked.kind === 'wait' && asked.inLine !== undefined ? undefined : asked

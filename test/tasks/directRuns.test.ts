@@ -121,6 +121,37 @@ describe('a task that a worker carries out without Temporal', () => {
   })
 })
 
+describe('a synchronous task on a full channel', () => {
+  const world = useAttemptWorld([testChannel({ concurrencyMax: 1 })])
+
+  it('stands in line to its deadline without a slot, and for 15 seconds in a slot', async () => {
+    const blocking = await insertTask(world.pool)
+    await openAttempt(world.attempts, blocking.taskId)
+    const { taskId } = await insertTask(world.pool, { route: 'images.generations' })
+    const limitsMs: number[] = []
+    const direct = createDirectRuns({
+      produceImage: createTestProduceImage({
+        attempts: world.attempts,
+        callUpstream: async () => succeeded(),
+        places: {
+          wait: async (_waiter, _ask, { limitMs }) => void limitsMs.push(limitMs),
+          callEnded: () => {},
+        },
+      }),
+      makeDue: async () => {},
+      slots: { A: 1, B: 1 },
+      stopping: new AbortController().signal,
+      onResult: () => {},
+      onUnexpected: () => {},
+    })
+    direct.take({ taskId, family: 'B' })
+    await direct.idle()
+    direct.run({ taskId, family: 'B' })
+    await direct.idle()
+    expect(limitsMs).toEqual([expect.closeTo(600_000, -5), 15_000])
+  })
+})
+
 describe('20 workers that hear of a synchronous task', () => {
   const workersMax = 20
   const world = useAttemptWorld([testChannel({ concurrencyMax: 1 })])

@@ -122,9 +122,6 @@ export function evidenceOf(evidence: OutcomeEvidence): readonly unknown[] {
  */
 const overdueMsSql = `case when started_at is null then 3000.0 else 30000.0 end`
 
-/** A condition on a row `old` of `cooldown`: it still counts. */
-const standsSql = `(old.fault or old.until_at > clock_timestamp() - interval '60 seconds')`
-
 /**
  * Closes attempt $2 when it is open, whatever the task's status. The task is locked first (`locked`), and every other
  * part reads from it, so that this statement and `settleTask` cannot deadlock.
@@ -177,7 +174,7 @@ function closeWhere(condition: string, lock: string, checkMs: string, sweepAfter
         else $14::float8 end) as new_length
     from closed
       cross join lateral (select case when $11::boolean then '*' else model end as of_model) named
-      left join cooldown old on old.channel = closed.channel and old.model = of_model and ${standsSql}
+      left join cooldown old on old.channel = closed.channel and old.model = of_model and cooldown_counts(old)
     where $12::boolean is not null and not (coalesce(old.fault, false) and not $12)
   ), cooling as (
     insert into cooldown as newest (channel, model, fault, until_at, max, length_ms)

@@ -176,7 +176,7 @@ const settleSql = `
       until_at = case when fault then '-infinity' else until_at end
     from closed
     where cooldown.channel = closed.channel and cooldown.model in (closed.model, '*')
-      and (fault or until_at > clock_timestamp() - interval '60 seconds')
+      and cooldown_counts(cooldown)
     returning 1
   ), done as materialized (
     select ended.* from ended, (select count(*) from healed) as after_healed

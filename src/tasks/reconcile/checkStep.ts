@@ -35,12 +35,16 @@ export function createCheckStep(deps: CheckDeps): ReconcileStep {
     everyMs: 1_000,
     run: async (signal, report) => {
       let claimed: readonly DueTask[]
+      // Each question to a Temporal that is away lasts until its limit. Tasks past their end do not wait for those.
+      let away = false
       do {
         claimed = await deps.store.claimToCheck(batchMax)
         await inParallel(claimed, { parallel, signal }, async (task) => {
           const { taskId } = task.start
           try {
+            if (away && !task.pastEnd) return
             const found = task.pastEnd ? await end(deps, task) : await check(deps, task)
+            if (found === 'unreachable') away = true
             if (found !== undefined) report({ found, count: 1, taskId })
           } catch (error) {
             deps.onError(taskId, error)

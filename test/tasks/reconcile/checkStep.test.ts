@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunReport, StartResult } from '../../../src/domain/ports/taskRuns.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
@@ -41,7 +42,7 @@ beforeEach(async () => {
 })
 
 function check(
-  given: Partial<Pick<CheckDeps, 'settleOrFail' | 'attempts' | 'onError'>> & {
+  given: Partial<Pick<CheckDeps, 'reportRun' | 'settleOrFail' | 'attempts' | 'onError'>> & {
     readonly report?: RunReport
     readonly start?: StartResult
   } = {},
@@ -111,6 +112,23 @@ describe('the check of an overdue task', () => {
     const row = await taskRow(world.pool, taskId)
     expect(row?.status).toBe('queued')
     expect(row?.nextCheck).toBeGreaterThan(1)
+  })
+
+  it('asks only a few times in a run while Temporal is unreachable, and ends the task that is past its end', async () => {
+    for (let count = 0; count < 30; count += 1) {
+      const { taskId } = await insertTask(world.pool)
+      await setTask(world.pool, taskId, overdue)
+    }
+    const { taskId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, { deadline_at: 'now()', next_check_at: 'now()' })
+    let asked = 0
+    const reportRun = async () => {
+      asked += 1
+      await sleep(100)
+      return 'unreachable' as const
+    }
+    expect(await check({ reportRun })).toContainEqual({ found: 'failed', count: 1, taskId })
+    expect(asked).toBeLessThanOrEqual(8)
   })
 
   it('ignores tasks that are not due or not started', async () => {

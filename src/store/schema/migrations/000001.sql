@@ -279,8 +279,8 @@ create table channel (
 
 -- Why a channel gets no calls, or fewer, for one model, or for every model when `model` is `*`. No call begins before
 -- `until_at`. Afterwards at most `max` calls are under way, and one begins in 200 ms at most. Every image adds one to
--- `max`, and a refusal of a call that began after `until_at` halves it. The row no longer counts when `max` has reached
--- the places of the channel, or 60 seconds after an `until_at` that nothing has renewed.
+-- `max`, and a refusal of a call that began after `until_at` halves it. The row no longer limits when `max` has reached
+-- the places of the channel, and no longer counts (`cooldown_counts`) 60 seconds after its `until_at`.
 --
 -- A fault (a wrong credential, an unknown model) counts until the first image: one call goes at the end of each
 -- `until_at`, and when it fails too, `length_ms` doubles.
@@ -293,6 +293,9 @@ create table cooldown (
   length_ms float8 not null,
   primary key (channel, model)
 ) with (fillfactor = 50);
+
+create function cooldown_counts(d cooldown) returns boolean
+language sql as $$ select d.fault or d.until_at > clock_timestamp() - interval '60 seconds' $$;
 
 -- WEBHOOKS
 
@@ -398,7 +401,7 @@ begin
   end if;
   for known in
     select * from cooldown d where d.channel = the_channel and d.model in (the_model, '*')
-      and (d.fault or d.until_at > clock_timestamp() - interval '60 seconds')
+      and cooldown_counts(d)
     order by d.until_at desc
   loop
     until_at := known.until_at;

@@ -12,7 +12,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/streams': ['src/domain', 'node'],
   'src/schema': ['src/domain', 'zod'],
-  'src/tasks': ['src/domain', 'types:src/store', 'node'],
+  'src/tasks': ['src/domain', 'types:src/store', 'types:src/temporal', 'node'],
 
   // Temporal: workflows run in a sandbox and reach the outside through activities only.
   workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],
@@ -67,6 +67,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/cli': [
     'src/domain',
     'types:src/store',
+    'types:src/temporal/worker/replay.ts',
+    'types:src/upstream/checkChannel.ts',
     'types:src/wiring/cliService.ts',
     'commander',
     'node',

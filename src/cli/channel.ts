@@ -4,7 +4,8 @@ import { isoTime, isoTimeOrNull, CommandError, shortTime, table } from './answer
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
-import type { ChannelCheck, ChannelStatus } from '../domain/ports/channelAdmin.ts'
+import type { ChannelStatus } from '../store/channels/channelAdmin.ts'
+import type { ChannelCheck } from '../upstream/checkChannel.ts'
 
 /** Makes the commands `channel list`, `pause`, `resume` and `check`. */
 export function channelCommands(context: CliContext): Command {

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { CommandError } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
-import type { HistoryEvents } from '../domain/ports/taskRuns.ts'
+import type { HistoryEvents } from '../temporal/worker/replay.ts'
 import { parseTaskId } from './parse.ts'
 
 /** `task history`: writes the Temporal history of a task to a file. */

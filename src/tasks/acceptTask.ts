@@ -7,13 +7,12 @@ import { invalidRequest } from '../domain/failure.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
-import type { TaskStart } from '../domain/ports/taskRuns.ts'
-import type { OnAccepted } from '../domain/ports/taskStore.ts'
 import type { TaskStore } from '../store/tasks/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
+import type { TaskStart } from '../domain/tasks/taskStart.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
 
@@ -21,7 +20,8 @@ export type AcceptTaskDeps = TaskTermsDeps & {
   readonly store: Pick<TaskStore, 'findKeyedTask' | 'freeKey' | 'insertTask'>
   readonly capabilities: CapabilityTable
   readonly randomBytes: RandomBytes
-  readonly onAccepted: OnAccepted
+  /** Called for every new task, so that a worker gets it. Never throws and never waits. */
+  readonly onAccepted: (start: TaskStart) => void
 }
 
 export type AcceptInput = {

@@ -1,5 +1,5 @@
 import type { AwaitEndDeps } from './awaitEnd.ts'
-import { createWatchedRead } from './awaitEnd.ts'
+import { readWatched } from './awaitEnd.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import {
@@ -9,9 +9,6 @@ import {
   msUntilNextEvent,
   taskEventId,
 } from '../domain/tasks/taskEvents.ts'
-
-/** Limit for one timer. Node's timers cannot be longer than 24 days. */
-const waitMsMax = 60_000
 
 /** One event of a task, with the task as it is at that moment. */
 export type TaskEvent = { readonly id: number; readonly task: TaskView }
@@ -27,16 +24,15 @@ export type TaskEvent = { readonly id: number; readonly task: TaskView }
 export function createFollowTask(
   deps: AwaitEndDeps & { readonly capabilities: CapabilityTable; readonly nowMs?: () => number },
 ) {
-  const read = createWatchedRead(deps.store)
   const monotonicMs = deps.nowMs ?? (() => performance.now())
   return async function* (
     taskId: string,
     signal: AbortSignal,
     lastId?: number,
   ): AsyncGenerator<TaskEvent, void, undefined> {
-    const watch = deps.ends.watch(taskId, 'status')
+    const watch = deps.ends.watch(taskId)
     try {
-      let row = await read(taskId, signal)
+      let row = await readWatched(deps.store, taskId, signal)
       let readAtMs = monotonicMs()
       let seenId = lastId
       while (row !== undefined) {
@@ -56,9 +52,9 @@ export function createFollowTask(
           yield { id, task }
         }
         if (task.completedAtMs !== undefined || signal.aborted) return
-        const dueMs = msUntilNextEvent(task, usualDurationMs, seenId ?? id) ?? waitMsMax
-        if (await watch.next(signal, Math.min(dueMs, waitMsMax))) {
-          row = await read(taskId, signal)
+        const dueMs = msUntilNextEvent(task, usualDurationMs, seenId ?? id)
+        if (await watch.next(signal, dueMs)) {
+          row = await readWatched(deps.store, taskId, signal)
           readAtMs = monotonicMs()
         }
       }

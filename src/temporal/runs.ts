@@ -3,8 +3,12 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import type { Temporal } from './connect.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { workflowIdOf } from '../domain/ids.ts'
-import type { RunReport } from '../domain/ports/taskRuns.ts'
 import { grpcReason } from './grpcReason.ts'
+
+type RunState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'missing'
+
+/** The state of a task's newest run. `unreachable`: Temporal did not answer, so nobody knows the state. */
+export type RunReport = RunState | 'unreachable'
 
 const runTimeoutMs = 2_000
 

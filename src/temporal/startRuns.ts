@@ -1,4 +1,5 @@
-import type { StartTask, TaskStart } from '../domain/ports/taskRuns.ts'
+import type { TaskStart } from '../domain/tasks/taskStart.ts'
+import type { StartTask } from './startTask.ts'
 
 export type StartRuns = {
   /** Starts the workflow of an accepted task, unless too many starts are under way. Never throws and never waits. */

@@ -8,8 +8,17 @@ import {
 } from '../../workflows/contract.ts'
 import type { Temporal } from './connect.ts'
 import { workflowIdOf } from '../domain/ids.ts'
-import type { StartTask, TaskStart } from '../domain/ports/taskRuns.ts'
+import type { TaskStart } from '../domain/tasks/taskStart.ts'
 import { grpcReason } from './grpcReason.ts'
+
+export type StartResult =
+  | { readonly kind: 'started' }
+  /** A run of this task already exists. It may be open or closed. */
+  | { readonly kind: 'exists' }
+  /** Nobody knows whether the run exists. `reason` is the name of a gRPC status and safe to log. */
+  | { readonly kind: 'failed'; readonly reason: string }
+
+export type StartTask = ReturnType<typeof createStartTask>
 
 type StartTaskDeps = {
   readonly temporal: Temporal
@@ -29,10 +38,11 @@ const asyncPriority = 3
 /**
  * Returns a function that starts the workflow of a task. The workflow's id is made from the task's id. So
  * when the API process, the reconciler or another process starts the same task again, the server rejects the
- * second start, and the result is `exists`. The function does not throw when Temporal fails.
+ * second start, and the result is `exists`. The function ends within a fixed time, and does not throw when Temporal
+ * fails.
  */
-export function createStartTask(deps: StartTaskDeps): StartTask {
-  return async (start) => {
+export function createStartTask(deps: StartTaskDeps) {
+  return async (start: TaskStart): Promise<StartResult> => {
     const { client, withDeadline } = deps.temporal
     try {
       await withDeadline(deps.startTimeoutMs, () =>

@@ -5,12 +5,34 @@ import { createAnswerBody } from './answerBody.ts'
 import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
 import { defined } from '../domain/defined.ts'
 import { familyOf, modelIds } from '../domain/models/models.ts'
-import type { ChannelCheck } from '../domain/ports/channelAdmin.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { exchange } from './exchange.ts'
 import { createUpstreamConnections } from './upstreamConnections.ts'
+
+/**
+ * What a call that costs nothing showed about a channel. `accepted`: the vendor took the credential. `refused`:
+ * it did not. `not_checked`: the vendor was reached and has no such call. `unclear`: any other answer.
+ * `unreachable`: there was no answer. `no_credential`: nothing was sent, because there is no credential here.
+ */
+export type ChannelCheck = {
+  readonly result:
+    | 'accepted'
+    | 'refused'
+    | 'not_checked'
+    | 'unclear'
+    | 'unreachable'
+    | 'no_credential'
+  readonly url: string
+  /** The name of the header that carries the credential. */
+  readonly header: string
+  readonly httpStatus?: number
+  /** The time until the headers of the answer. */
+  readonly latencyMs?: number
+  /** The system's code for a failed connection. Absent when there was no answer in time. */
+  readonly reason?: string
+}
 
 const checkMsMax = 5_000
 

@@ -20,7 +20,6 @@ import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { cancelTask } from '../store/tasks/ends.ts'
 import { markStarted } from '../store/reconcile/claims.ts'
-import { announceSyncTask } from '../store/tasks/syncTasks.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads } from '../store/accounts/accountStore.ts'
 import { createTaskStore } from '../store/tasks/taskStore.ts'
@@ -150,16 +149,16 @@ function taskServiceOf(
   parts: Shared & { readonly starts: StartRuns },
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
   const { installation, temporal, starts, log } = parts
-  const { pool, operatorSettings, sessionUrl, notify, announceEnd } = installation
+  const { pool, operatorSettings, messages, announceEnd } = installation
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const ends = { pool, announceEnd, retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   const cancel: AttemptStore['cancelTask'] = (taskId, reason) => cancelTask(ends, taskId, reason)
   const taskDeadlineMs = config.taskDeadlineSeconds * 1000
   const left = createLeftTasks({ cancelTask: cancel, taskDeadlineMs })
   const taskEnds = createTaskEnds({
-    databaseUrl: sessionUrl,
     pool,
-    onConnectionError: (error) => log.warn('listening connection lost', { error }),
+    hear: messages.hear,
+    onError: (error) => log.warn('waiting tasks not read', { error }),
   })
   const tasks = createTaskService({
     store: createTaskStore(pool),
@@ -175,8 +174,7 @@ function taskServiceOf(
     longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operatorSettings.channels, family)),
     randomBytes,
     // No answer waits for this. What gets lost here is started by the reconciler.
-    onAccepted: (start) =>
-      start.sync ? announceSyncTask({ send: notify }, start) : starts.start(start),
+    onAccepted: (start) => (start.sync ? messages.announceSyncTask(start) : starts.start(start)),
   })
   return {
     tasks,

@@ -11,23 +11,21 @@ import { workflowIdOf } from '../domain/ids.ts'
 import { builtInCapabilities } from '../domain/models/capabilities.ts'
 import type { Family } from '../domain/models/models.ts'
 import { priceList } from '../domain/models/prices.ts'
-import type { HistoryEvents } from '../domain/ports/taskRuns.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { assetUrl } from '../http/assetUrl.ts'
-import { createChannelAdmin } from './stores.ts'
+import { createChannelAdmin } from '../store/channels/channelAdmin.ts'
 import { createAccountStore } from '../store/accounts/accountStore.ts'
 import { createTaskAdmin } from '../store/tasks/taskStore.ts'
 import { createWebhookAdmin } from '../store/webhooks/webhookStore.ts'
 import { setBudget } from '../store/accounts/budgets.ts'
 import { verifyLedger } from '../store/accounts/verifyLedger.ts'
-import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool } from '../store/connection/pool.ts'
 import { migrate, requireSchema } from '../store/schema/migrate.ts'
-import { createAnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { cancelTask } from '../store/tasks/ends.ts'
 import { createIssueKey } from '../tasks/apiKeys.ts'
 import { createRetryTask } from '../tasks/retryTask.ts'
+import type { HistoryEvents } from '../temporal/worker/replay.ts'
 
 /** Limit for connecting. Short, because the CLI must report an unreachable database within 5 s. */
 const connectTimeoutMs = 2_000
@@ -151,18 +149,13 @@ function createCliDatabase(
     },
     /** Cancels the task in PostgreSQL, and then asks its run to end, which it would do later by itself. */
     cancelTask: async (taskId: string) => {
-      // It tells the processes that wait for the end of the task.
-      const notifier = createNotifier({ databaseUrl: sessionOf(config).url, onError: () => {} })
-      try {
-        const announceEnd = createAnnounceEnd(notifier)
-        const result = await cancelTask({ ...config, pool, announceEnd }, taskId, 'asked')
-        if (result === 'cancelled' && config.temporalAddress !== undefined) {
-          await (await import('./cliTemporal.ts')).cancelRun(config, taskId)
-        }
-        return result
-      } finally {
-        await notifier.close()
+      // No process is told: those that wait for the end of the task read its row each second.
+      const deps = { ...config, pool, announceEnd: () => {} }
+      const result = await cancelTask(deps, taskId, 'asked')
+      if (result === 'cancelled' && config.temporalAddress !== undefined) {
+        await (await import('./cliTemporal.ts')).cancelRun(config, taskId)
       }
+      return result
     },
   }
 }

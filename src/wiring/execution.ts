@@ -10,11 +10,9 @@ import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import { createAttemptStore } from '../store/attempts/attemptStore.ts'
 import type { BeatStore } from '../store/attempts/beats.ts'
 import { createBeatStore } from '../store/attempts/beats.ts'
-import type { Listener } from '../store/connection/listener.ts'
-import { createListener } from '../store/connection/listener.ts'
+import { readSyncTask } from '../store/connection/messages.ts'
 import type { ReconcileStore } from '../store/reconcile/reconcileStore.ts'
 import { createReconcileStore } from '../store/reconcile/reconcileStore.ts'
-import { readSyncTask, syncTaskChannel } from '../store/tasks/syncTasks.ts'
 import type { Beats } from '../tasks/beats.ts'
 import { createBeats } from '../tasks/beats.ts'
 import type { DirectRuns } from '../tasks/directRuns.ts'
@@ -37,7 +35,7 @@ export type Execution = {
   readonly reconcileStore: ReconcileStore
   readonly direct: DirectRuns
   /** Begins to hear of synchronous tasks, and to take them. */
-  readonly listen: () => Listener
+  readonly listen: () => void
   readonly close: () => Promise<void>
 }
 
@@ -51,7 +49,8 @@ export function createExecution(
     readonly stopping: AbortSignal
   },
 ): Execution {
-  const { sessionUrl, pool, blobs, operatorSettings, tempDir, announceEnd } = parts.installation
+  const { sessionUrl, pool, blobs, operatorSettings, tempDir, announceEnd, messages } =
+    parts.installation
   const processId = newProcessId(randomBytes)
   const agent = createUpstreamConnections()
   const attempts = createAttemptStore({
@@ -105,16 +104,9 @@ export function createExecution(
     reconcileStore,
     direct,
     listen: () =>
-      createListener({
-        databaseUrl: sessionUrl,
-        channel: syncTaskChannel,
-        onMessage: (text) => {
-          const task = readSyncTask(text)
-          if (task !== undefined) direct.take(task)
-        },
-        // A task whose message was lost is started by the reconciler.
-        onConnected: () => {},
-        onError: (error) => parts.log.warn('listening connection lost', { error }),
+      messages.hear((text) => {
+        const task = readSyncTask(text)
+        if (task !== undefined) direct.take(task)
       }),
     close: () => agent.close(),
   }

@@ -15,12 +15,10 @@ import { explaining } from './explaining.ts'
 import { openTracing } from './processTelemetry.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
-import type { Notifier } from '../store/connection/notifier.ts'
-import { createNotifier } from '../store/connection/notifier.ts'
+import type { Messages } from '../store/connection/messages.ts'
+import { openMessages } from '../store/connection/messages.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
-import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
-import { createAnnounceEnd } from '../store/tasks/announceEnd.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
@@ -34,10 +32,9 @@ export type Installation = {
   readonly sessionUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
-  /** Sends a message with PostgreSQL's NOTIFY to the processes that listen for its name. It may be lost. */
-  readonly notify: Notifier['send']
+  readonly messages: Messages
   /** Reports an ended task to the processes that wait for it, and its trace. */
-  readonly announceEnd: AnnounceEnd
+  readonly announceEnd: Messages['announceEnd']
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
    * deletes it.
@@ -78,14 +75,11 @@ export async function openInstallation(
     connectionsMin: options.connectionsMin,
     onConnectionError: (error) => log.warn('database connection lost', { error }),
   })
-  const notifier = createNotifier({
-    databaseUrl: session.url,
-    onError: (error) => log.warn('notifications lost', { error }),
-  })
   const tracing = await openTracing(config, { process: options.process, pool, log })
+  let messages: Messages | undefined
   const close = async () => {
     await tracing?.close()
-    await notifier.close()
+    await messages?.close()
     await pool.end()
     await opened.close()
     await temp.remove()
@@ -97,23 +91,30 @@ export async function openInstallation(
       await openConnections(pool, options.connectionsMin)
       await claimStoreId(pool, storeId)
     })
+    const heard = await reached(session, () =>
+      openMessages({
+        databaseUrl: session.url,
+        hears: options.process === 'api' ? 'task_end' : 'sync_task',
+        onError: (error) => log.warn('connection for messages lost', { error }),
+      }),
+    )
+    messages = heard
+    return {
+      operatorSettings,
+      sessionUrl: session.url,
+      pool,
+      blobs: opened.store,
+      messages,
+      announceEnd: (taskId) => {
+        heard.announceEnd(taskId)
+        tracing?.taskEnded(taskId)
+      },
+      tempDir: temp.path,
+      close,
+    }
   } catch (error) {
     await close()
     throw error
-  }
-  const announceEnd = createAnnounceEnd(notifier)
-  return {
-    operatorSettings,
-    sessionUrl: session.url,
-    pool,
-    blobs: opened.store,
-    notify: notifier.send,
-    announceEnd: (taskId) => {
-      announceEnd(taskId)
-      tracing?.taskEnded(taskId)
-    },
-    tempDir: temp.path,
-    close,
   }
 }
 

@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import { defined } from '../domain/defined.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { createDeliveryStore } from '../store/webhooks/webhookStore.ts'
-import type { StartTask } from '../domain/ports/taskRuns.ts'
 import type { Execution } from './execution.ts'
 import { createCheckStep } from '../tasks/reconcile/checkStep.ts'
 import { createLoseStep } from '../tasks/reconcile/loseStep.ts'
@@ -19,6 +18,7 @@ import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { reportRun } from '../temporal/runs.ts'
+import type { StartTask } from '../temporal/startTask.ts'
 
 /** Creates the reconciler of one worker process. */
 export function createWorkerReconciler(deps: {

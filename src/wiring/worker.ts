@@ -15,7 +15,6 @@ import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
-import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
@@ -61,7 +60,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
   const webhooks = await createWorkerWebhooks(config, { pool, log, metrics })
-  const announceEnd: AnnounceEnd = (taskId) => {
+  const announceEnd = (taskId: string) => {
     installation.announceEnd(taskId)
     webhooks.wake()
   }
@@ -104,7 +103,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   // returned, the process waits at most ten seconds for that and then exits, whatever is under way (`runProcess.ts`).
   // So nothing after this line may take long.
   await execution.beats.start()
-  const listener = execution.listen()
+  execution.listen()
   // The reconciler works without Temporal too: it ends tasks and releases their holds. `createTemporalWorker` below
   // does not wait for Temporal either: it connects in the background.
   reconciler.start()
@@ -128,7 +127,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     stop: async () => {
       stopping.abort()
       // Wait for every part, even if Temporal's part fails, because other calls may still be under way.
-      const parts = [running.stop(), listener.close(), reconciler.stop(), execution.direct.idle()]
+      const parts = [running.stop(), reconciler.stop(), execution.direct.idle()]
       const stopped = await Promise.allSettled(parts)
       await execution.beats.stop()
       await webhooks.stop()

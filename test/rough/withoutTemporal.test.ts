@@ -116,7 +116,7 @@ describe('a synchronous task that must go on', () => {
   it('is answered within seconds when all notifications are lost, with one call', async () => {
     const cut = setInterval(() => {
       const text = `select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and application_name in ('darkroom-notify', 'darkroom-listen')`
+        where datname = current_database() and application_name = 'darkroom-messages'`
       service.pool.query(text).catch(() => {})
     }, 100)
     const calls = await Promise.all(Array.from({ length: 10 }, (_, n) => call(`Cut ${n} `)))

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createNotifier } from '../../src/store/connection/notifier.ts'
-import { taskEndChannel } from '../../src/store/tasks/announceEnd.ts'
+import { openMessages } from '../../src/store/connection/messages.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
 import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
 import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
@@ -13,76 +12,73 @@ const database = useTestDatabase()
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
 /** With a `pollMs` longer than the test, only notifications can wake. */
-function createWaiting(pollMs: number) {
+async function createWaiting(pollMs: number) {
   const { databaseUrl, pool } = database
-  const ends = createTaskEnds({ databaseUrl, pool, pollMs, onConnectionError: () => {} })
+  const messages = await openMessages({ databaseUrl, hears: 'task_end', onError: () => {} })
+  onTestFinished(messages.close)
+  const ends = createTaskEnds({ pool, hear: messages.hear, pollMs, onError: () => {} })
+  onTestFinished(ends.close)
   return { ends, awaitEnd: createAwaitEnd({ store: createTaskStore(pool), ends }) }
 }
 
 /** Creates an attempt store that announces its ends by notifications. */
 async function announcingAttempts() {
-  const notifier = createNotifier({
+  const messages = await openMessages({
     databaseUrl: database.databaseUrl,
-    onError: (error) => expect.unreachable(error.message),
+    hears: 'sync_task',
+    onError: (error) => expect.unreachable(String(error)),
   })
-  onTestFinished(() => notifier.close())
-  return createTestAttempts(database.pool, undefined, (taskId) =>
-    notifier.send(taskEndChannel, taskId),
-  )
+  onTestFinished(messages.close)
+  return createTestAttempts(database.pool, undefined, messages.announceEnd)
 }
 
-async function listenersGone(): Promise<void> {
-  await database.pool.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity
-     where application_name = 'darkroom-listen' and datname = current_database()`,
-  )
-}
-
-async function listening(): Promise<number | undefined> {
-  const { rows } = await database.pool.query<{ count: number }>(
-    `select count(*)::int as count from pg_stat_activity
-     where application_name = 'darkroom-listen' and datname = current_database()
+/** Returns the backends of PostgreSQL that listen for ends. */
+async function listening(): Promise<readonly number[]> {
+  const { rows } = await database.pool.query<{ pid: number }>(
+    `select pid from pg_stat_activity
+     where application_name = 'darkroom-messages' and datname = current_database()
        and query = 'listen task_end' and state = 'idle'`,
   )
-  return rows[0]?.count
+  return rows.map(({ pid }) => pid)
 }
 
 describe('awaitEnd', () => {
   it('wakes all waiters of a task by its notification, and lets the row decide', async () => {
     const attempts = await announcingAttempts()
-    const { ends, awaitEnd } = createWaiting(600_000)
+    const { awaitEnd } = await createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     const other = await insertTask(database.pool)
     const timeout = AbortSignal.timeout(20_000)
     const waiting = [1, 2, 3].map(() => awaitEnd(taskId, timeout))
-    await expect.poll(listening).toBe(1)
     await database.pool.query(`select pg_notify('task_end', $1)`, [taskId])
     await attempts.failTask(other.taskId, failure, 0)
     await attempts.failTask(taskId, failure, 0)
     const views = await Promise.all(waiting)
     expect(views).toMatchObject(waiting.map(() => ({ status: 'failed' })))
     expect(timeout.aborted).toBe(false)
-    await ends.close()
   })
 
   it('listens again after its connection is lost', async () => {
     const attempts = await announcingAttempts()
-    const { ends, awaitEnd } = createWaiting(600_000)
+    const { awaitEnd } = await createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     const timeout = AbortSignal.timeout(20_000)
     const waiting = awaitEnd(taskId, timeout)
-    await expect.poll(listening).toBe(1)
-    await listenersGone()
-    await expect.poll(listening).toBe(1)
+    const first = await listening()
+    await database.pool.query('select pg_terminate_backend(pid) from unnest($1::int[]) as pid', [
+      first,
+    ])
+    await expect
+      .poll(async () => (await listening()).filter((pid) => !first.includes(pid)))
+      .toHaveLength(1)
     await attempts.failTask(taskId, failure, 0)
     expect(await waiting).toMatchObject({ status: 'failed' })
     expect(timeout.aborted).toBe(false)
-    await ends.close()
   })
 
   it('repeats failed reads of the row', async () => {
     const attempts = await announcingAttempts()
-    const { ends } = createWaiting(600_000)
+    const { ends } = await createWaiting(600_000)
     const { readTask } = createTaskStore(database.pool)
     let failures = 0
     const store = {
@@ -97,13 +93,11 @@ describe('awaitEnd', () => {
     expect(await awaitEnd(taskId, AbortSignal.timeout(20_000))).toMatchObject({ status: 'failed' })
     failures = 0
     await expect(awaitEnd(taskId, AbortSignal.abort())).rejects.toThrow('shutting down')
-    await ends.close()
   })
 
   it('says that a task without a row is missing', async () => {
-    const { ends, awaitEnd } = createWaiting(600_000)
+    const { awaitEnd } = await createWaiting(600_000)
     const absent = `task_${'0'.repeat(32)}`
     expect(await awaitEnd(absent, AbortSignal.timeout(20_000))).toBe('missing')
-    await ends.close()
   })
 })

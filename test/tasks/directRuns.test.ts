@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { DirectResult } from '../../src/domain/tasks/directRun.ts'
-import { createListener } from '../../src/store/connection/listener.ts'
-import { createNotifier } from '../../src/store/connection/notifier.ts'
-import { announceSyncTask, readSyncTask } from '../../src/store/tasks/syncTasks.ts'
+import { openMessages, readSyncTask } from '../../src/store/connection/messages.ts'
 import { createDirectRuns } from '../../src/tasks/directRuns.ts'
 import type { Stage } from '../../src/tasks/takeStep.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
@@ -129,9 +127,7 @@ describe('20 workers that hear of a synchronous task', () => {
   async function startWorkers() {
     const calls: string[] = []
     const blobs = createMemoryBlobs()
-    const listening = Promise.withResolvers<void>()
-    let connected = 0
-    const workers = Array.from({ length: workersMax }, (_, at) => {
+    const starting = Array.from({ length: workersMax }, async (_, at) => {
       const processId = `worker-${at}`
       const direct = createDirectRuns({
         produceImage: createTestProduceImage({
@@ -150,24 +146,20 @@ describe('20 workers that hear of a synchronous task', () => {
         onResult: () => {},
         onUnexpected: () => {},
       })
-      const listener = createListener({
+      const messages = await openMessages({
         databaseUrl: world.databaseUrl,
-        channel: 'sync_task',
-        onMessage: (text) => {
-          const task = readSyncTask(text)
-          if (task !== undefined) direct.take(task)
-        },
-        onConnected: () => {
-          connected += 1
-          if (connected === workersMax) listening.resolve()
-        },
+        hears: 'sync_task',
         onError: () => {},
       })
+      messages.hear((text) => {
+        const task = readSyncTask(text)
+        if (task !== undefined) direct.take(task)
+      })
       onTestFinished(async () => {
-        await listener.close()
+        await messages.close()
         await direct.idle()
       })
-      return { processId, direct }
+      return { processId, direct, messages }
     })
     await world.pool.query(
       `insert into worker_process (process_id, seen_at)
@@ -175,10 +167,9 @@ describe('20 workers that hear of a synchronous task', () => {
        on conflict do nothing`,
       [workersMax - 1],
     )
-    const notifier = createNotifier({ databaseUrl: world.databaseUrl, onError: () => {} })
-    onTestFinished(notifier.close)
-    await listening.promise
-    const announce = (taskId: string) => announceSyncTask(notifier, { taskId, family: 'B' })
+    const workers = await Promise.all(starting)
+    const announce = (taskId: string) =>
+      workers[0]?.messages.announceSyncTask({ taskId, family: 'B' })
     return { workers, calls, announce }
   }
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
-import { createNotifier } from '../../src/store/connection/notifier.ts'
-import { taskEndChannel } from '../../src/store/tasks/announceEnd.ts'
+import { openMessages } from '../../src/store/connection/messages.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
 import type { TaskEvent } from '../../src/tasks/followTask.ts'
 import { createFollowTask } from '../../src/tasks/followTask.ts'
@@ -24,19 +23,17 @@ const capabilities = {
 
 async function createWorld(pollMs: number) {
   const { pool, databaseUrl } = database
-  const ends = createTaskEnds({ databaseUrl, pool, pollMs, onConnectionError: () => {} })
-  const notifier = createNotifier({ databaseUrl, onError: () => {} })
-  const attempts = await createTestAttempts(pool, undefined, (taskId) =>
-    notifier.send(taskEndChannel, taskId),
-  )
+  const messages = await openMessages({ databaseUrl, hears: 'task_end', onError: () => {} })
+  const ends = createTaskEnds({ pool, hear: messages.hear, pollMs, onError: () => {} })
+  const attempts = await createTestAttempts(pool, undefined, messages.announceEnd)
   const follow = createFollowTask({ store: createTaskStore(pool), ends, capabilities })
   const events: TaskEvent[] = []
   const following = async (taskId: string, signal: AbortSignal, lastId?: number) => {
     for await (const event of follow(taskId, signal, lastId)) events.push(event)
   }
   const close = async () => {
-    await notifier.close()
     await ends.close()
+    await messages.close()
   }
   return { attempts, events, following, close }
 }
@@ -51,26 +48,12 @@ async function rejectCall(attempts: AttemptStore, taskId: string): Promise<void>
 const ids = (events: readonly TaskEvent[]) => events.map(({ id }) => id)
 const limit = () => AbortSignal.timeout(20_000)
 
-/** Waits until the connection for notifications listens. Before that it causes a read when it begins to. */
-async function untilListening(): Promise<void> {
-  await expect
-    .poll(async () => {
-      const { rowCount } = await database.pool.query(
-        `select from pg_stat_activity where datname = current_database()
-           and query = 'listen task_end' and state = 'idle'`,
-      )
-      return rowCount
-    })
-    .toBe(1)
-}
-
 describe('follow', () => {
   it('yields the change to processing also when the call is over before the next read', async () => {
     const { attempts, events, following, close } = await createWorld(600_000)
     const { taskId } = await insertTask(database.pool)
     const done = following(taskId, limit())
     await expect.poll(() => ids(events)).toEqual([0])
-    await untilListening()
     await openAttempt(attempts, taskId)
     await rejectCall(attempts, taskId)
     await done

@@ -23,13 +23,13 @@ function metaOf(taskId: string): AnswerMeta {
 const endedRuns: string[] = []
 
 async function createService() {
-  const { pool, databaseUrl } = database
+  const { pool } = database
   return createTaskService({
     store: createTaskStore(pool),
     cancelTask: (await createTestAttempts(pool)).cancelTask,
     endRun: (taskId) => endedRuns.push(taskId),
     cancelLeft: () => {},
-    ends: createTaskEnds({ databaseUrl, pool, onConnectionError: () => {} }),
+    ends: createTaskEnds({ pool, hear: () => {}, onError: () => {} }),
     peppers: [],
     runStage: () => Promise.resolve(undefined),
     capabilities: builtInCapabilities,

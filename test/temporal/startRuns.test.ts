@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StartResult } from '../../src/domain/ports/taskRuns.ts'
+import type { StartResult } from '../../src/temporal/startTask.ts'
 import { createStartRuns } from '../../src/temporal/startRuns.ts'
 import { testStart } from '../support/temporal/temporalWorld.ts'
 

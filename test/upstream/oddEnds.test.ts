@@ -35,14 +35,19 @@ function chunk(body: string | Buffer): Buffer {
 /** An upstream may answer either to the `Connection: close` of the request. */
 const connections = ['close', 'keep-alive'] as const
 
-async function classOfAnswer(raw: Buffer, end: Ending, connection: string): Promise<string> {
+async function classOfAnswer(
+  raw: Buffer,
+  end: Ending,
+  connection: string,
+  timeoutMs = 1_000,
+): Promise<string> {
   const { call } = await openUpstreamWorld()
   const { url, count } = await listenAnswering((_, { socket }) => {
     socket.write(`HTTP/1.1 200 OK\r\nconnection: ${connection}\r\n`)
     socket.write(raw)
     ends[end](socket)
   })
-  const outcome = await call(url, 'B', { call: { timeoutMs: 1_000 } })
+  const outcome = await call(url, 'B', { call: { timeoutMs } })
   expect(count()).toBe(1)
   return outcome.class
 }
@@ -88,11 +93,11 @@ describe.each(connections)('a whole document with connection: %s', (connection) 
       message(`content-encoding: ${coding}\r\n${headers}`, bytes)
     // Four at once, so that readers are slow as the upstream closes.
     const classes = await Promise.all([
-      classOfAnswer(raw(length(body), body), 'closed', connection),
-      classOfAnswer(raw(length(body, 9), body), 'closed', connection),
-      classOfAnswer(raw(length(body, 9), body), 'held', connection),
-      classOfAnswer(raw(inChunks, chunk(body)), 'closed', connection),
-      classOfAnswer(raw(inChunks, chunk(body)), 'held', connection),
+      classOfAnswer(raw(length(body), body), 'closed', connection, 4_000),
+      classOfAnswer(raw(length(body, 9), body), 'closed', connection, 4_000),
+      classOfAnswer(raw(length(body, 9), body), 'held', connection, 4_000),
+      classOfAnswer(raw(inChunks, chunk(body)), 'closed', connection, 4_000),
+      classOfAnswer(raw(inChunks, chunk(body)), 'held', connection, 4_000),
     ])
     expect(classes).toEqual(Array(5).fill('succeeded'))
   })

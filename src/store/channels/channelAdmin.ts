@@ -1,7 +1,27 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { ChannelStatus } from '../../domain/ports/channelAdmin.ts'
+import type { ModelId } from '../../domain/models/models.ts'
 import { withTransaction } from '../connection/transaction.ts'
+
+/** The state of a channel, which all workers share. */
+export type ChannelStatus = {
+  readonly name: string
+  readonly pausedAtMs?: number
+  readonly pauseReason?: string
+  /** The number of calls under way: open attempts whose lease has not ended. */
+  readonly inFlight: number
+  /** Models that may not be called on the channel until `untilAtMs`. */
+  readonly cooldowns: readonly { readonly model: ModelId; readonly untilAtMs: number }[]
+}
+
+/** For the operator's commands that list, pause and resume channels. */
+export function createChannelAdmin(pool: Pool) {
+  return {
+    listChannels: () => listChannels(pool),
+    pauseChannel: (name: string, reason: string) => pauseChannel(pool, name, reason),
+    resumeChannel: (name: string) => resumeChannel(pool, name),
+  }
+}
 
 /**
  * Makes sure that each of these channels has a row. The gate locks this row when it counts the channel's calls. A

@@ -2,9 +2,9 @@ import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import { unreadableStoreMsMax } from '../../domain/limits.ts'
 import type { Action, Family, ImageSize, ModelId } from '../../domain/models/models.ts'
-import type { TaskStart } from '../../domain/ports/taskRuns.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
+import type { TaskStart } from '../../domain/tasks/taskStart.ts'
 
 // A statement that claims due tasks also plans their next checks. So no task is claimed twice at once, whichever
 // worker claims, and a task whose worker dies is due again. The rows to claim are chosen in a materialized part of

@@ -4,7 +4,6 @@ import type { AnswerMeta } from '../../domain/upstream/answerMeta.ts'
 import type { OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import { evidenceOf } from '../attempts/closeAttempt.ts'
 import { runStatement } from '../connection/transaction.ts'
-import type { AnnounceEnd } from './announceEnd.ts'
 import { endedSql, tailSql } from './endTail.ts'
 import type { Lifetimes } from './lifetimes.ts'
 import { lockState } from './lockState.ts'
@@ -15,7 +14,8 @@ import { lockState } from './lockState.ts'
 
 export type EndDeps = Lifetimes & {
   readonly pool: Pool
-  readonly announceEnd: AnnounceEnd
+  /** Called with every task that was just ended, after the commit. Never throws and never waits. */
+  readonly announceEnd: (taskId: string) => void
 }
 
 /** A stored answer to publish. */

@@ -1,138 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import type { TaskEnds, TaskWatch, WatchedChange } from '../../domain/ports/taskStore.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
-import type { Listener } from '../connection/listener.ts'
-import { createListener } from '../connection/listener.ts'
-import { taskEndChannel } from './announceEnd.ts'
+import type { Messages } from '../connection/messages.ts'
 
-type TaskEndsOptions = {
-  readonly databaseUrl: string
-  /** Used by the poll, which finds ends whose notification was lost, and other changes of the status. */
-  readonly pool: Pool
-  readonly onConnectionError: (error: Error) => void
-  /** Time between two polls. Default 1 s. */
-  readonly pollMs?: number
-}
-
-type Watcher = { readonly what: WatchedChange; readonly wake: () => void }
+export type TaskEnds = ReturnType<typeof createTaskEnds>
 
 type Watched = {
-  readonly watchers: Set<Watcher>
+  readonly wakes: Set<() => void>
   /** The status that the last poll found. Empty before the first. */
   polledStatus: string
 }
 
-/**
- * Creates the part that wakes callers when a task ends. The process that has ended a task sends a notification
- * after its commit, and one connection listens for it. This connection opens at the first watch and is replaced
- * when it is lost. In addition, one query per `pollMs` reads all watched tasks at once. So if a notification is
- * lost, the caller waits longer by `pollMs` at most. The poll also finds tasks that have begun to be processed.
- */
-export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
-  const watched = new Map<string, Watched>()
-  const wakeAll = () => [...watched.values()].forEach((task) => wake(task, 'end'))
-  let listener: Listener | undefined
-  let poll: NodeJS.Timeout | undefined
-  let polling = false
+/** Limit for one wait. Node's timers cannot be longer than 24 days. */
+const waitMsMax = 60_000
 
-  const pollStatuses = async () => {
-    if (polling || watched.size === 0) return
-    polling = true
-    try {
-      for (const { taskId, status } of await changedAmong(options.pool, watched)) {
-        const task = watched.get(taskId)
-        if (task === undefined) continue
-        task.polledStatus = status ?? ''
-        wake(task, status === 'queued' || status === 'processing' ? 'status' : 'end')
-      }
-    } catch (error) {
-      options.onConnectionError(error instanceof Error ? error : new Error('unknown error'))
-    } finally {
-      polling = false
+/**
+ * Creates the part that wakes callers when the status of a task changes. The process that has ended a task sends a
+ * message after its commit. In addition, one query per `pollMs` reads the statuses of all watched tasks at once. It
+ * finds ends whose message was lost, and tasks that have begun to be processed.
+ */
+export function createTaskEnds(deps: {
+  readonly pool: Pool
+  readonly hear: Messages['hear']
+  /** Called when the query of a poll fails. */
+  readonly onError: (error: unknown) => void
+  /** Time between two polls. Default 1 s. */
+  readonly pollMs?: number
+}) {
+  const { pool, onError, pollMs = 1_000 } = deps
+  const watched = new Map<string, Watched>()
+  const closing = new AbortController()
+  const wake = (taskId: string) => watched.get(taskId)?.wakes.forEach((wakeOne) => wakeOne())
+
+  async function poll(): Promise<void> {
+    for (const { taskId, status } of await changedAmong(pool, watched)) {
+      const task = watched.get(taskId)
+      if (task !== undefined) task.polledStatus = status ?? ''
+      wake(taskId)
     }
   }
 
-  const begin = () => {
-    listener ??= createListener({
-      databaseUrl: options.databaseUrl,
-      channel: taskEndChannel,
-      onMessage: (taskId) => {
-        const task = watched.get(taskId)
-        if (task !== undefined) wake(task, 'end')
-      },
-      onConnected: wakeAll,
-      onError: options.onConnectionError,
-    })
-    poll ??= setInterval(() => void pollStatuses(), options.pollMs ?? 1_000)
+  async function pollUntilClosed(): Promise<void> {
+    const { signal } = closing
+    while (!signal.aborted) {
+      await sleep(pollMs, undefined, { signal, ref: false }).catch(() => {})
+      if (!signal.aborted && watched.size > 0) await poll().catch(onError)
+    }
   }
 
+  deps.hear(wake)
+  const polling = pollUntilClosed()
   return {
-    watch: (taskId, what) => {
-      begin()
-      return watchOne(watched, taskId, what, () => {
-        if (watched.size > 0) return
-        clearInterval(poll)
-        poll = undefined
-      })
-    },
+    /**
+     * Watches one task. Start the watch before you read the task's row. Otherwise you miss a change between the read
+     * and the watch. The caller wakes at once after an end, and within a second after another change of the status.
+     */
+    watch: (taskId: string) => watchOne(watched, taskId),
+    /** Ends the polls. */
     close: async () => {
-      clearInterval(poll)
-      poll = undefined
-      wakeAll()
-      await listener?.close()
+      closing.abort()
+      await polling
     },
   }
 }
 
-/** Wakes the callers that watch for this change. An end is also a change of the status. */
-function wake({ watchers }: Watched, change: WatchedChange): void {
-  for (const watcher of watchers) {
-    if (change === 'end' || watcher.what === 'status') watcher.wake()
-  }
-}
-
-/**
- * Watches one task. If a change is reported between two calls of `next`, the second call resolves at once.
- */
-function watchOne(
-  watched: Map<string, Watched>,
-  taskId: string,
-  what: WatchedChange,
-  onStop: () => void,
-): TaskWatch {
-  let woken = false
-  let resolveNext: (() => void) | undefined
-  const watcher: Watcher = {
-    what,
-    wake: () => {
-      woken = true
-      resolveNext?.()
-    },
-  }
-  const task = watched.get(taskId) ?? { watchers: new Set<Watcher>(), polledStatus: '' }
+function watchOne(watched: Map<string, Watched>, taskId: string) {
+  let woken = new AbortController()
+  const wake = () => woken.abort()
+  const task = watched.get(taskId) ?? { wakes: new Set<() => void>(), polledStatus: '' }
   watched.set(taskId, task)
-  task.watchers.add(watcher)
+  task.wakes.add(wake)
   return {
-    next: async (signal, limitMs) => {
-      if (!woken && !signal.aborted) {
-        const { promise, resolve } = Promise.withResolvers<void>()
-        const onAbort = () => resolve()
-        resolveNext = resolve
-        signal.addEventListener('abort', onAbort, { once: true })
-        const timer = limitMs === undefined ? undefined : setTimeout(resolve, limitMs)
-        await promise
-        clearTimeout(timer)
-        signal.removeEventListener('abort', onAbort)
-      }
-      const wasWoken = woken
-      woken = false
-      resolveNext = undefined
+    /**
+     * Resolves to true when the task has changed or may have changed since the last call, and to false when the signal
+     * aborts and after `limitMs`, which is a minute at most. Never rejects.
+     */
+    next: async (signal: AbortSignal, limitMs = waitMsMax): Promise<boolean> => {
+      const over = AbortSignal.any([signal, woken.signal])
+      await sleep(Math.min(limitMs, waitMsMax), undefined, { signal: over }).catch(() => {})
+      const wasWoken = woken.signal.aborted
+      if (wasWoken) woken = new AbortController()
       return wasWoken
     },
-    stop: () => {
-      task.watchers.delete(watcher)
-      if (task.watchers.size === 0 && watched.get(taskId) === task) watched.delete(taskId)
-      onStop()
+    /** Ends the watch. Call this once. */
+    stop: (): void => {
+      task.wakes.delete(wake)
+      if (task.wakes.size === 0) watched.delete(taskId)
     },
   }
 }

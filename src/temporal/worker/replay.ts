@@ -1,9 +1,11 @@
 import { Worker } from '@temporalio/worker'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { HistoryEvents } from '../../domain/ports/taskRuns.ts'
 import { installRuntime } from './runtime.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 import { workflowBundle } from './workflowBundle.ts'
+
+/** The events of a workflow's history, in Temporal's JSON. */
+export type HistoryEvents = readonly Readonly<Record<string, unknown>>[]
 
 /** The shortest history that the SDK can replay: the start event and Temporal's first workflow task. */
 const eventsMin = 2

@@ -1,6 +1,5 @@
 import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
-import type { AnnounceEnd } from '../../../src/store/tasks/announceEnd.ts'
 import { useOpened } from '../useOpened.ts'
 import { createTestAttempts } from './testAttempts.ts'
 import type { TestDatabase } from './testDatabase.ts'
@@ -17,7 +16,7 @@ export type AttemptWorld = Pick<TestDatabase, 'databaseUrl' | 'pool'> & {
  */
 export function useAttemptWorld(
   channels?: readonly Channel[],
-  announceEnd?: AnnounceEnd,
+  announceEnd?: (taskId: string) => void,
 ): AttemptWorld {
   return useOpened(
     async () => {

@@ -10,7 +10,6 @@ import type {
   OpenInput,
   OpenResult,
 } from '../../../src/store/attempts/openAttempt.ts'
-import type { AnnounceEnd } from '../../../src/store/tasks/announceEnd.ts'
 
 /** A family B channel that no test calls, with the given fields replaced. */
 export function testChannel(given: Partial<Channel> = {}): Channel {
@@ -93,7 +92,7 @@ export const testProcessId = 'this-process'
 export async function createTestAttempts(
   pool: Pool,
   channels: readonly Channel[] = [testChannel()],
-  announceEnd: AnnounceEnd = () => {},
+  announceEnd: (taskId: string) => void = () => {},
 ): Promise<AttemptStore> {
   for (const { name } of channels) {
     await pool.query('insert into channel (name) values ($1) on conflict do nothing', [name])

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import type { RunReport, StartResult } from '../../../src/domain/ports/taskRuns.ts'
+import type { RunReport } from '../../../src/temporal/runs.ts'
+import type { StartResult } from '../../../src/temporal/startTask.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
 import type { LostCall } from '../../../src/store/attempts/beats.ts'
 import { createBeatStore } from '../../../src/store/attempts/beats.ts'

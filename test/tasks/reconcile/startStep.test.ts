@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Family } from '../../../src/domain/models/models.ts'
-import type { StartResult, TaskStart } from '../../../src/domain/ports/taskRuns.ts'
+import type { TaskStart } from '../../../src/domain/tasks/taskStart.ts'
+import type { StartResult } from '../../../src/temporal/startTask.ts'
 import { createStartStep } from '../../../src/tasks/reconcile/startStep.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'

@@ -18,16 +18,16 @@ const parallel = 16
  * itself. The first of them is tried as a start each time, so the step notices when Temporal is back.
  */
 export function createStartStep(deps: {
-  readonly store: Pick<ReconcileStore, 'claimUnstarted' | 'markStarted'>
+  readonly store: Pick<ReconcileStore, 'claimUnstarted' | 'markStarted' | 'makeDue'>
   readonly startTask: StartTask
   readonly direct: Pick<DirectRuns, 'free' | 'run'>
 }): ReconcileStep {
   const { store, direct } = deps
   let away = false
 
-  /** Carries the task out in this process. Without a free slot, the task is due again soon. */
-  function runHere(start: TaskStart, report: ReportFinding): void {
-    if (direct.free(start.family) <= 0) return
+  /** Carries the task out in this process. Without a free slot, the task is due again at once. */
+  async function runHere(start: TaskStart, report: ReportFinding): Promise<void> {
+    if (direct.free(start.family) <= 0) return store.makeDue(start.taskId)
     direct.run(start)
     report({ found: 'taken_over', count: 1, taskId: start.taskId })
   }
@@ -50,10 +50,10 @@ export function createStartStep(deps: {
     const [first, ...others] = await store.claimUnstarted(family, limit)
     if (first === undefined) return false
     // No task waits until a start has failed, which can take seconds.
-    if (away) for (const start of others.splice(0)) runHere(start, report)
+    if (away) for (const start of others.splice(0)) await runHere(start, report)
     await startOrRun(first, report)
     await inParallel(others, { parallel, signal }, async (start) => {
-      if (away) runHere(start, report)
+      if (away) await runHere(start, report)
       else await startOrRun(start, report)
     })
     return !away && others.length + 1 === batchMax

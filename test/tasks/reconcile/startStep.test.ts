@@ -130,6 +130,16 @@ describe('while Temporal is away', () => {
     expect(ran.at(-1)).toBe(single)
   })
 
+  it('a worker without a free slot tries one start, and leaves the task due for one that has a slot', async () => {
+    const taskId = await dueTask()
+    const [full, other] = [starting(0), starting(1)]
+    for (const { setAway } of [full, other]) setAway(true)
+    for (let time = 0; time < 3; time += 1) await full.run()
+    expect([full.tried.length, full.ran]).toEqual([3, []])
+    await other.run()
+    expect(other.ran).toEqual([taskId])
+  })
+
   it('what still waits gets its run when Temporal is back', async () => {
     const { run, tried, ran, setAway } = starting(1)
     setAway(true)

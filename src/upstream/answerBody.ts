@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
@@ -99,8 +99,7 @@ export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
  * crash.
  */
 async function openNamelessFile(deps: AnswerBodyDeps): Promise<FileHandle> {
-  await mkdir(deps.tempDir, { recursive: true, mode: 0o700 })
-  const path = join(deps.tempDir, `held-${randomText(deps.randomBytes, 24)}`)
+  const path = join(deps.tempDir, `darkroom-${randomText(deps.randomBytes, 24)}`)
   const file = await open(path, 'wx+', 0o600)
   await rm(path, { force: true })
   return file

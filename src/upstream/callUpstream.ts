@@ -23,7 +23,7 @@ import { createByteBudget } from '../streams/byteBudget.ts'
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore
   readonly capabilities: CapabilityTable
-  /** Local directory for answers that are too large to keep in memory. Created when it does not exist. */
+  /** Local directory for answers that are too large to keep in memory. Their files have no names. */
   readonly tempDir: string
   /** Default: `createUpstreamConnections()`. A caller that wants to close the connections passes its own agent. */
   readonly dispatcher?: Dispatcher

@@ -10,12 +10,11 @@ import { waitersMaxDefault } from '../http/answers/waitPlaces.ts'
 import { observeRequests } from '../http/observeRequests.ts'
 import { createApp } from '../http/app.ts'
 import { createServer, listen } from '../http/server.ts'
-import type { ApiDeps, SigningKeys } from '../http/context.ts'
+import type { ApiDeps } from '../http/context.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
-import type { Installation } from './installation.ts'
-import { openInstallation } from './installation.ts'
-import { createProcessMetrics } from './processTelemetry.ts'
+import type { App } from './app.ts'
+import { openApp } from './app.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { cancelTask } from '../store/tasks/ends.ts'
@@ -24,14 +23,9 @@ import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads } from '../store/accounts/accountStore.ts'
 import { createTaskStore } from '../store/tasks/taskStore.ts'
 import { createLeftTasks } from '../tasks/cancelTask.ts'
-import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
-import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import type { Temporal } from '../temporal/connect.ts'
-import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { createReadRunStage } from '../temporal/readRunStage.ts'
 import type { StartRuns } from '../temporal/startRuns.ts'
 import { createStartRuns } from '../temporal/startRuns.ts'
@@ -39,9 +33,6 @@ import { createStartTask } from '../temporal/startTask.ts'
 import { createCancelWorkflows } from '../temporal/runs.ts'
 import { createApiWebhooks } from './webhooks.ts'
 
-const connectionsMax = 24
-/** PostgreSQL connections that stay open. So a burst of requests waits for no new connection. */
-const connectionsMin = 8
 /** A stopping process waits this much longer than the longest synchronous call, so that its answer is written. */
 const drainExtraMs = 5_000
 /** How long a stopping process waits for cancellations that PostgreSQL has not answered. */
@@ -50,43 +41,33 @@ const cancelAtStopMs = 5_000
 /** Starts one API process: it serves HTTP, tells workers of synchronous tasks, and starts the workflows of all others. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
   const signingKeys = required(config.signingKeys, 'SIGNING_KEYS')
-  const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
   required(config.keyPeppers, 'KEY_PEPPER')
-  const installation = await openInstallation(config, log, {
+  const app = await openApp(config, log, {
     process: 'api',
-    connectionsMax,
-    connectionsMin,
-    withKeys: false,
+    startQueueDepth: () => starts.underWay(),
   })
-  const { pool } = installation
-  const settings = temporalSettings({ address, namespace: config.temporalNamespace })
-  const temporal = connectTemporal(settings)
-  const metrics = createProcessMetrics(pool, { startQueueDepth: () => starts.underWay() })
-  const starts = startRunsOf(config, { installation, temporal, log, metrics })
-  const service = taskServiceOf(config, { installation, temporal, starts, log })
-  const webhooks = await createApiWebhooks(config, installation)
+  const starts = startRunsOf(app)
+  const service = taskServiceOf(app, starts)
+  const webhooks = await createApiWebhooks(app)
   const stopping = new AbortController()
-  const look = createReadiness({ pool, blobs: installation.blobs, temporal })
+  const look = createReadiness(app)
   const readiness = async () =>
     withPart(await look(), 'process', stopping.signal.aborted ? 'stopping' : 'ok')
   const { host, port, internalHost, internalPort } = config
   const server = await startApiServer(
-    apiDepsOf(config, {
-      installation,
+    apiDepsOf(app, {
       tasks: service.tasks,
       webhooks,
       signingKeys,
       ready: async () => (await readiness()).ready,
       stopping: stopping.signal,
-      log,
-      observe: observeRequests({ log, metrics }),
     }),
     { host, port, drainMs: config.syncDeadlineSeconds * 1000 + drainExtraMs },
   ).catch(explaining(`HOST ${host}, PORT ${port}`))
   const internal = await createInternalServer({
     host: internalHost,
     port: internalPort,
-    metrics,
+    metrics: app.metrics,
     readiness,
   }).catch(explaining(`INTERNAL_HOST ${internalHost}, INTERNAL_PORT ${internalPort}`))
   // One for each waiter, and two for each of a thousand other requests: its connection and a blob.
@@ -101,8 +82,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       await starts.idle()
       await internal.close()
       await service.close()
-      await temporal.close()
-      await installation.close()
+      await app.close()
     },
   }
 }
@@ -138,20 +118,9 @@ async function startApiServer(
   }
 }
 
-type Shared = {
-  readonly installation: Installation
-  readonly temporal: Temporal
-  readonly log: Logger
-}
-
-function taskServiceOf(
-  config: Config,
-  parts: Shared & { readonly starts: StartRuns },
-): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
-  const { installation, temporal, starts, log } = parts
-  const { pool, operatorSettings, messages, announceEnd } = installation
-  const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
-  const ends = { pool, announceEnd, retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
+function taskServiceOf(app: App, starts: StartRuns) {
+  const { config, log, pool, temporal, operatorSettings, messages, announceEnd } = app
+  const ends = { ...config, pool, announceEnd }
   const cancel: AttemptStore['cancelTask'] = (taskId, reason) => cancelTask(ends, taskId, reason)
   const taskDeadlineMs = config.taskDeadlineSeconds * 1000
   const left = createLeftTasks({ cancelTask: cancel, taskDeadlineMs })
@@ -188,16 +157,15 @@ function taskServiceOf(
 /** Limit for the start of one workflow. If the start takes longer, the reconciler starts the workflow. */
 const startTimeoutMs = 3_000
 
-function startRunsOf(config: Config, parts: Shared & { readonly metrics: Metrics }): StartRuns {
-  const { installation, temporal, log, metrics } = parts
-  const { channels } = installation.operatorSettings
+function startRunsOf({ config, log, metrics, pool, temporal, operatorSettings }: App): StartRuns {
+  const { channels } = operatorSettings
   return createStartRuns({
     startTask: createStartTask({
       temporal,
       startTimeoutMs,
       produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     }),
-    markStarted: (taskId) => markStarted(installation.pool, taskId),
+    markStarted: (taskId) => markStarted(pool, taskId),
     onLeft: (taskId, reason) => {
       metrics.startLeft(reason)
       log.info('start left to the reconciler', { taskId, reason })
@@ -207,39 +175,25 @@ function startRunsOf(config: Config, parts: Shared & { readonly metrics: Metrics
 }
 
 function apiDepsOf(
-  config: Config,
-  parts: {
-    readonly installation: Installation
-    readonly tasks: TaskService
-    readonly webhooks: WebhookService
-    readonly signingKeys: SigningKeys
-    readonly ready: () => Promise<boolean>
-    readonly stopping: AbortSignal
-    readonly log: Logger
-    readonly observe: ReturnType<typeof observeRequests>
-  },
+  { config, log, metrics, pool, blobs, operatorSettings }: App,
+  own: Pick<ApiDeps, 'tasks' | 'webhooks' | 'signingKeys' | 'ready' | 'stopping'>,
 ): ApiDeps {
-  const { installation, tasks, webhooks, signingKeys, ready, stopping, log, observe } = parts
   return {
-    tasks,
-    webhooks,
-    reads: createAccountReads(installation.pool),
-    readTaskOfImage: createTaskStore(installation.pool).readTaskOfImage,
-    blobs: installation.blobs,
+    ...own,
+    reads: createAccountReads(pool),
+    readTaskOfImage: createTaskStore(pool).readTaskOfImage,
+    blobs,
     config: {
       publicUrl: config.publicUrl,
       ingressLimitBytes: config.ingressLimitBytes,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
-      capabilities: installation.operatorSettings.capabilities,
-      prices: installation.operatorSettings.priceList,
+      capabilities: operatorSettings.capabilities,
+      prices: operatorSettings.priceList,
       publicPages: config.publicPages,
       assetRedirect: config.assetRedirect,
     },
-    signingKeys,
     randomBytes,
-    ready,
-    stopping,
-    observe,
+    observe: observeRequests({ log, metrics }),
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),
   }

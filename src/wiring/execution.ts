@@ -1,21 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
-import type { Config } from '../config.ts'
+import { tmpdir } from 'node:os'
+import type { App } from './app.ts'
 import { defined } from '../domain/defined.ts'
 import { newProcessId } from '../domain/ids.ts'
 import { createPlaces } from '../domain/gate/places.ts'
 import { slotsOf } from '../domain/upstream/channel.ts'
-import type { Installation } from './installation.ts'
-import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import { createAttemptStore } from '../store/attempts/attemptStore.ts'
-import type { BeatStore } from '../store/attempts/beats.ts'
 import { createBeatStore } from '../store/attempts/beats.ts'
-import { readSyncTask } from '../store/connection/messages.ts'
-import type { ReconcileStore } from '../store/reconcile/reconcileStore.ts'
 import { createReconcileStore } from '../store/reconcile/reconcileStore.ts'
-import type { Beats } from '../tasks/beats.ts'
 import { createBeats } from '../tasks/beats.ts'
-import type { DirectRuns } from '../tasks/directRuns.ts'
 import { createDirectRuns } from '../tasks/directRuns.ts'
 import { createLargeRequests } from '../tasks/largeRequests.ts'
 import type { SeenOutcome } from '../tasks/takeStep.ts'
@@ -25,32 +18,14 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { createUpstreamCaller } from '../upstream/callUpstream.ts'
 import { createUpstreamConnections } from '../upstream/upstreamConnections.ts'
 
-/** The parts that execute tasks. The activities and the reconciler use them. */
-export type Execution = {
-  readonly attempts: AttemptStore
-  readonly produceImage: ReturnType<typeof createProduceImage>
-  readonly processId: string
-  readonly beatStore: BeatStore
-  readonly beats: Beats
-  readonly reconcileStore: ReconcileStore
-  readonly direct: DirectRuns
-  /** Begins to hear of synchronous tasks, and to take them. */
-  readonly listen: () => void
-  readonly close: () => Promise<void>
-}
+export type Execution = ReturnType<typeof createExecution>
 
-/** Creates the parts that execute tasks. Called once in each worker process. */
-export function createExecution(
-  config: Config,
-  parts: {
-    readonly installation: Installation
-    readonly log: Logger
-    readonly metrics: Metrics
-    readonly stopping: AbortSignal
-  },
-): Execution {
-  const { sessionUrl, pool, blobs, operatorSettings, tempDir, announceEnd, messages } =
-    parts.installation
+/**
+ * Creates the parts of a worker that execute tasks. The activities, the reconciler, and what hears of synchronous tasks
+ * use them. `announceEnd` is called with every task that they end, and `stopping` aborts when no new call may begin.
+ */
+export function createExecution(app: App, announceEnd: App['announceEnd'], stopping: AbortSignal) {
+  const { config, log, metrics, sessionUrl, pool, blobs, operatorSettings } = app
   const processId = newProcessId(randomBytes)
   const agent = createUpstreamConnections()
   const attempts = createAttemptStore({
@@ -65,15 +40,15 @@ export function createExecution(
   const callUpstream = createUpstreamCaller({
     blobs,
     capabilities: operatorSettings.capabilities,
-    tempDir: join(tempDir, 'answers'),
+    tempDir: tmpdir(),
     dispatcher: agent,
   })
   const beatStore = createBeatStore({ processId, sessionUrl, pool })
   const beats = createBeats({
     store: beatStore,
-    onError: (error) => parts.log.warn('beat not recorded', { error }),
+    onError: (error) => log.warn('beat not recorded', { error }),
   })
-  const onOutcome = (seen: SeenOutcome) => reportOutcome(seen, parts.log, parts.metrics)
+  const onOutcome = (seen: SeenOutcome) => reportOutcome(seen, log, metrics)
   const produceImage = createProduceImage({
     attempts,
     blobs,
@@ -91,9 +66,9 @@ export function createExecution(
     produceImage,
     makeDue: reconcileStore.makeDue,
     slots: slotsOf(operatorSettings.channels),
-    stopping: parts.stopping,
-    onResult: parts.metrics.offer,
-    onUnexpected: (taskId, error) => parts.log.error('task failed unexpectedly', { taskId, error }),
+    stopping,
+    onResult: metrics.offer,
+    onUnexpected: (taskId, error) => log.error('task failed unexpectedly', { taskId, error }),
   })
   return {
     attempts,
@@ -103,11 +78,7 @@ export function createExecution(
     beats,
     reconcileStore,
     direct,
-    listen: () =>
-      messages.hear((text) => {
-        const task = readSyncTask(text)
-        if (task !== undefined) direct.take(task)
-      }),
+    /** Closes the connections to upstreams. */
     close: () => agent.close(),
   }
 }

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { Pool } from 'pg'
-import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { defined } from '../domain/defined.ts'
 import { assetUrl } from '../http/assetUrl.ts'
-import type { Installation } from './installation.ts'
+import type { App } from './app.ts'
 import { neededKeyIds } from '../store/webhooks/webhooks.ts'
 import { createDeliveryStore, createWebhookStore } from '../store/webhooks/webhookStore.ts'
 import type { DeliverDue } from '../tasks/webhooks/deliverDue.ts'
@@ -15,8 +13,6 @@ import { createTryDelivery } from '../tasks/webhooks/tryDelivery.ts'
 import type { WebhookKey } from '../tasks/webhooks/webhookSecret.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 import { createWebhookService } from '../tasks/webhooks/webhookService.ts'
-import type { Logger } from '../telemetry/logger.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { createPostDelivery } from '../http/webhooks/postDelivery.ts'
 import { whyNotAddress } from '../http/webhooks/webhookAddress.ts'
 
@@ -24,10 +20,7 @@ import { whyNotAddress } from '../http/webhooks/webhookAddress.ts'
  * Returns WEBHOOK_KEYS. Throws `ConfigError` when it is not set. Throws it too when the secret of a webhook is
  * computed from a key that is not in it, because the deliveries of that webhook could not be signed.
  */
-export async function webhookKeys(
-  config: Config,
-  pool: Pool,
-): Promise<readonly [WebhookKey, ...WebhookKey[]]> {
+async function webhookKeys({ config, pool }: App): Promise<readonly [WebhookKey, ...WebhookKey[]]> {
   const keys = required(config.webhookKeys, 'WEBHOOK_KEYS')
   const unknown = (await neededKeyIds(pool)).filter((id) => keys.every((key) => key.id !== id))
   if (unknown.length === 0) return keys
@@ -37,14 +30,12 @@ export async function webhookKeys(
 }
 
 /** Creates the functions that the webhook routes of an API process call. */
-export async function createApiWebhooks(
-  config: Config,
-  { pool }: Installation,
-): Promise<WebhookService> {
+export async function createApiWebhooks(app: App): Promise<WebhookService> {
+  const { config, pool } = app
   return createWebhookService({
     store: createWebhookStore(pool),
     whyNotAddress: (text) => whyNotAddress(text, config.webhookPrivate),
-    keys: await webhookKeys(config, pool),
+    keys: await webhookKeys(app),
     randomBytes,
   })
 }
@@ -53,15 +44,8 @@ export async function createApiWebhooks(
  * Creates the loop of a worker that delivers events. An event contains the URL of its image, so SIGNING_KEYS must be
  * set. Without PUBLIC_URL the log gets a warning, because HOST and PORT of a worker are not those of the API.
  */
-export async function createWorkerWebhooks(
-  config: Config,
-  parts: {
-    readonly pool: Pool
-    readonly log: Logger
-    readonly metrics: Pick<Metrics, 'webhookTry'>
-  },
-): Promise<DeliverDue> {
-  const { pool, log, metrics } = parts
+export async function createWorkerWebhooks(app: App): Promise<DeliverDue> {
+  const { config, pool, log } = app
   const signingKeys = required(config.signingKeys, 'SIGNING_KEYS')
   const { publicUrl } = config
   if (config.publicUrlGiven === undefined) {
@@ -71,11 +55,11 @@ export async function createWorkerWebhooks(
   const tryDelivery = createTryDelivery({
     store,
     post: createPostDelivery({ webhookPrivate: config.webhookPrivate }),
-    keys: await webhookKeys(config, pool),
+    keys: await webhookKeys(app),
     assetUrl: (task) => assetUrl(task, publicUrl, signingKeys),
     nowMs: () => performance.now(),
     random: Math.random,
-    onTry: (seen) => reportTry(seen, log, metrics),
+    onTry: (seen) => reportTry(app, seen),
   })
   return createDeliverDue({
     store,
@@ -84,7 +68,7 @@ export async function createWorkerWebhooks(
   })
 }
 
-function reportTry(seen: SeenTry, log: Logger, metrics: Pick<Metrics, 'webhookTry'>): void {
+function reportTry({ log, metrics }: App, seen: SeenTry): void {
   const { webhookId, taskId, verdict, httpStatus, error, durationMs } = seen
   metrics.webhookTry({ outcome: verdict, durationMs })
   log.info('webhook try', {

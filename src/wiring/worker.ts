@@ -1,24 +1,21 @@
 import type { ReportUnexpected } from '../../activities/applicationFailure.ts'
 import { createActivities } from '../../activities/createActivities.ts'
+import type { App } from './app.ts'
+import { openApp } from './app.ts'
 import type { Config } from '../config.ts'
-import { required } from '../config.ts'
 import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { longestTimeoutMs, slotsOf } from '../domain/upstream/channel.ts'
 import type { Execution } from './execution.ts'
 import { createExecution } from './execution.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
-import type { Installation } from './installation.ts'
-import { openInstallation } from './installation.ts'
-import { createProcessMetrics } from './processTelemetry.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
+import { readSyncTask } from '../store/connection/messages.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
-import type { TemporalSettings } from '../temporal/connect.ts'
-import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 import { createWorker } from '../temporal/worker/createWorker.ts'
@@ -28,63 +25,34 @@ import type { WorkflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { createWorkerWebhooks } from './webhooks.ts'
 
-const connectionsMax = 24
 /**
- * How many connections to PostgreSQL are opened at the start and stay open. Enough for a usual burst of upstream
- * calls, so that these calls do not wait until a new connection is open.
- */
-const connectionsMin = 8
-
-/**
- * Starts one worker process. The worker polls Temporal, calls upstream models, and reconciles.
+ * Starts one worker process. It carries out tasks (`execution.ts`), by Temporal's activities and by messages of
+ * synchronous tasks; it reconciles, and delivers webhooks.
  */
 export async function startWorker(config: Config, log: Logger): Promise<RunningProcess> {
-  const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
-  const installation = await openInstallation(config, log, {
-    process: 'worker',
-    connectionsMax,
-    connectionsMin,
-    withKeys: true,
-  })
-  const { operatorSettings, pool, blobs } = installation
+  const app = await openApp(config, log, { process: 'worker' })
+  const { operatorSettings, pool, messages, metrics, temporal } = app
   const { channels } = operatorSettings
-  const names = channels.map(({ name }) => name)
-  await ensureChannels(pool, names)
+  const channelNames = channels.map(({ name }) => name)
+  await ensureChannels(pool, channelNames)
   installRuntime(
     (level, event, run) => log[level](`temporal: ${event}`, run),
     config.temporalMetricsAddress,
   )
-  const metrics = createProcessMetrics(pool, {
-    channels: names,
-  })
-  const settings = temporalSettings({ address, namespace: config.temporalNamespace })
-  const temporal = connectTemporal(settings)
-  const webhooks = await createWorkerWebhooks(config, { pool, log, metrics })
+  const webhooks = await createWorkerWebhooks(app)
   const announceEnd = (taskId: string) => {
-    installation.announceEnd(taskId)
+    app.announceEnd(taskId)
     webhooks.wake()
   }
   const stopping = new AbortController()
-  const execution = createExecution(config, {
-    installation: { ...installation, announceEnd },
-    log,
-    metrics,
-    stopping: stopping.signal,
-  })
-  const reconciler = createWorkerReconciler({
-    pool,
-    blobs,
-    execution,
-    startTask: createStartTask({
-      temporal,
-      startTimeoutMs,
-      produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
-    }),
+  const execution = createExecution(app, announceEnd, stopping.signal)
+  const startTask = createStartTask({
     temporal,
-    log,
-    onFinding: metrics.finding,
+    startTimeoutMs,
+    produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
   })
-  const look = createReadiness({ pool, blobs, temporal })
+  const reconciler = createWorkerReconciler(app, execution, startTask)
+  const look = createReadiness(app)
   let worker: RunningWorker | undefined
   // Open this port before the worker takes a task. If the port is in use, the process ends, and is usually started
   // again, many times. If it took a task before it ended, each of these starts could lose a call that is paid for.
@@ -103,20 +71,15 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   // returned, the process waits at most ten seconds for that and then exits, whatever is under way (`runProcess.ts`).
   // So nothing after this line may take long.
   await execution.beats.start()
-  execution.listen()
+  messages.hear((text) => {
+    const task = readSyncTask(text)
+    if (task !== undefined) execution.direct.take(task)
+  })
   // The reconciler works without Temporal too: it ends tasks and releases their holds. `createTemporalWorker` below
   // does not wait for Temporal either: it connects in the background.
   reconciler.start()
   webhooks.start()
-  const parts = {
-    settings,
-    installation,
-    execution,
-    log,
-    stopping: stopping.signal,
-    bundle,
-  }
-  const running = createTemporalWorker(parts)
+  const running = createTemporalWorker(app, execution, { stopping: stopping.signal, bundle })
   worker = running
   // A call has its connection, the file of a large answer, and a file or a connection of the blob store.
   const calls = channels.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0)
@@ -125,16 +88,19 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   return {
     ended: running.done,
     stop: async () => {
+      // From now on no call begins: `direct` takes no task, and `produceImage` returns before its next call.
       stopping.abort()
       // Wait for every part, even if Temporal's part fails, because other calls may still be under way.
       const parts = [running.stop(), reconciler.stop(), execution.direct.idle()]
       const stopped = await Promise.allSettled(parts)
+      // After the last call: other processes would count a call of a process without beats as lost.
       await execution.beats.stop()
+      // After the last end, which may be the event of a webhook.
       await webhooks.stop()
+      // Until here the metrics and the state of the stop can be read.
       await internal.close()
-      await temporal.close()
       await execution.close()
-      await installation.close()
+      await app.close()
       for (const part of stopped) if (part.status === 'rejected') throw part.reason
     },
   }
@@ -147,17 +113,12 @@ const startTimeoutMs = 5_000
 const settleGraceMs = 30_000
 
 /** Polls Temporal for workflows and activities. Tries again while Temporal is unavailable. */
-function createTemporalWorker(parts: {
-  readonly settings: TemporalSettings
-  readonly installation: Installation
-  readonly execution: Execution
-  readonly log: Logger
-  readonly stopping: AbortSignal
-  readonly bundle: WorkflowBundle
-}): RunningWorker {
-  const { settings, installation, execution, log, stopping, bundle } = parts
-  const { attempts, produceImage } = execution
-  const { channels } = installation.operatorSettings
+function createTemporalWorker(
+  { temporalSettings: settings, operatorSettings, log }: App,
+  { attempts, produceImage }: Execution,
+  { stopping, bundle }: { readonly stopping: AbortSignal; readonly bundle: WorkflowBundle },
+): RunningWorker {
+  const { channels } = operatorSettings
   const onUnexpected: ReportUnexpected = ({ activity, error, ...about }) =>
     log.error('activity failed unexpectedly', { step: activity, ...about, error })
   const activities = createActivities({

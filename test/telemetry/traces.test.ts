@@ -114,7 +114,7 @@ describe('a process without a collector', () => {
         loaded.push(found.url)
         return found
       } })
-      const { openTracing } = await import('./src/wiring/processTelemetry.ts')
+      const { openTracing } = await import('./src/wiring/app.ts')
       await import('./src/wiring/api.ts')
       await import('./src/wiring/worker.ts')
       const ofTraces = () => loaded.filter((url) => /@opentelemetry.(sdk|exporter)/.test(url)).length

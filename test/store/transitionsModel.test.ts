@@ -14,52 +14,46 @@ import { createSeeded } from '../support/seeded.ts'
 
 const database = useTestDatabase()
 
-/** Takes a step on a connection of its own. Returns what the caller learns. */
+/** Returns the function that takes a step on a connection of its own and returns what the caller learns. */
 async function createLane(pool: Pool): Promise<(step: Step) => Promise<string>> {
   const attempts = await createTestAttempts(pool)
-  return async (step) => {
-    const { taskId } = step
-    switch (step.kind) {
+  const refused = { code: 'rate_limit_exceeded', cause: 'refused', workPossible: false } as const
+  const unknown = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+  return async ({ kind, ...step }) => {
+    const { taskId, n, answerId, process, isMild } = step
+    const [outcome, reason] = step.outcome
+    switch (kind) {
       case 'open': {
         const channel = testChannel({ name: step.channel, concurrencyMax: placesMax })
-        return (
-          await attempts.openAttempt({ ...step, via: 'workflow', processId: step.process, channel })
-        ).kind
+        const asked = { taskId, n, answerId, processId: process, via: 'workflow', channel } as const
+        return (await attempts.openAttempt(asked)).kind
       }
       case 'close':
         return String(
-          await attempts.closeAttempt({
-            ...step,
-            evidence: { reason: step.reason },
-            concurrencyMax: placesMax,
-          }),
+          await attempts.closeAttempt({ taskId, n, class: outcome, evidence: { reason } }),
         )
-      case 'lose':
-        return String(await attempts.loseAttempt(step))
-      case 'settle':
+      case 'abandon': {
+        const evidence = { reason: 'not_called' } as const
         return String(
-          await attempts.settleTask({ meta: testMeta(taskId, step.n), answerId: step.answerId }),
+          await attempts.closeAttempt({ taskId, n, answerId, class: 'refused', evidence }),
         )
-      case 'fail': {
-        const failure = step.isRefusal
-          ? ({ code: 'rate_limit_exceeded', cause: 'refused', workPossible: false } as const)
-          : ({ code: 'upstream_error', cause: 'unknown', workPossible: true } as const)
-        return attempts.failTask(taskId, failure, step.attempts)
       }
+      case 'lose':
+        return String(await attempts.loseAttempt({ taskId, n, judge: process }))
+      case 'settle':
+        return String(await attempts.settleTask({ meta: testMeta(taskId, n), answerId }))
+      case 'fail':
+        return attempts.failTask(taskId, isMild ? refused : unknown, n)
       case 'cancel':
-        return attempts.cancelTask(taskId, step.reason)
+        return attempts.cancelTask(taskId, isMild ? 'client_left' : 'asked')
       case 'retry': {
-        const termsOf = () => ({
-          credits: step.credits,
-          deadlineMs: 3_600_000,
-          hardEndMs: 7_200_000,
-        })
-        return (await retryTask(pool, { ...step, termsOf })).kind
+        const terms = { credits: step.credits, deadlineMs: 3_600_000, hardEndMs: 7_200_000 }
+        return (await retryTask(pool, { ...step, termsOf: () => terms })).kind
       }
       case 'purge':
         return String(await purgeTasks(pool, 100))
       default:
-        return step satisfies never
+        return kind satisfies never
     }
   }
 }
@@ -104,20 +98,24 @@ async function runHistory(seed: number, lanes: Lanes): Promise<string | undefine
   const seeded = createSeeded(seed)
   let state = await world.beginHistory(pool, seed, seeded)
   let shown = await world.readDatabase(pool, state)
+  let hot = seeded.pick(Object.keys(state.tasks))
   for (let round = 0; round < world.rounds; round += 1) {
-    const hot = seeded.pick(Object.keys(state.tasks))
+    if (seeded.chance(0.3)) hot = seeded.pick(Object.keys(state.tasks))
+    const kind = seeded.chance(0.3) ? seeded.pick(world.kinds) : undefined
     if (seeded.chance(0.6)) {
       await world.letTimePass(pool, state, seeded, hot)
       shown = await world.readDatabase(pool, state)
     }
     const steps = lanes.map((_lane, lane) => {
       const taskId = seeded.chance(0.7) ? hot : seeded.pick(Object.keys(state.tasks))
-      return world.chooseStep(state, seeded, taskId, String.fromCodePoint(97 + lane))
+      return world.chooseStep(state, seeded, { taskId, lane, kind })
     })
     const held = seeded.pick(['nothing', 'task', 'task', 'channel', 'balance', 'cooldown'] as const)
     const before = shown.cooldowns
     const release = held === 'nothing' ? undefined : await world.hold(pool, state, held, hot)
-    const taking = Promise.all(steps.map((step, lane) => lanes[lane]?.(step) ?? ''))
+    const taking = Promise.all(
+      steps.map((step, lane) => lanes[lane]?.(step) ?? Promise.resolve('')),
+    )
     await release?.()
     const results = await taking
     shown = await show(state, steps)

@@ -1,4 +1,3 @@
-import type { CancelReason } from '../../../src/store/tasks/ends.ts'
 import type { OutcomeClass, OutcomeReason } from '../../../src/domain/upstream/upstreamCall.ts'
 
 // What the transitions of a task promise, in plain TypeScript and for one caller at a time.
@@ -40,35 +39,38 @@ export type ModelState = {
   paused: Record<string, boolean>
 }
 
-/** The statements of the core that change a task. */
-export type Step = { readonly taskId: string } & (
-  | {
-      readonly kind: 'open'
-      readonly n: number
-      readonly answerId: string
-      readonly channel: string
-      readonly process: string
-    }
-  | {
-      readonly kind: 'close'
-      readonly n: number
-      readonly class: OutcomeClass
-      readonly reason: OutcomeReason
-      readonly answerId?: string
-    }
-  | { readonly kind: 'lose'; readonly n: number; readonly judge: string }
-  | { readonly kind: 'settle'; readonly n: number; readonly answerId: string }
-  | { readonly kind: 'fail'; readonly attempts: number; readonly isRefusal: boolean }
-  | { readonly kind: 'cancel'; readonly reason: CancelReason }
-  | { readonly kind: 'retry'; readonly newTaskId: string; readonly credits: number }
-  | { readonly kind: 'purge' }
-)
+/** One call of a transition. Each kind uses the fields that it needs. */
+export type Step = {
+  readonly kind:
+    | 'open'
+    | 'close'
+    | 'abandon'
+    | 'lose'
+    | 'settle'
+    | 'fail'
+    | 'cancel'
+    | 'retry'
+    | 'purge'
+  readonly taskId: string
+  readonly n: number
+  readonly answerId: string
+  readonly channel: string
+  readonly process: string
+  readonly outcome: readonly [OutcomeClass, OutcomeReason]
+  readonly newTaskId: string
+  readonly credits: number
+  /** For a failure: it is a refusal, and no work is possible. For a cancel: the client has left. */
+  readonly isMild: boolean
+}
 
 /** A row of `cooldown` that counts. */
 export type Cooldown = {
   readonly channel: string
   readonly model: string
+  readonly untilMs: number
   readonly stands: boolean
+  /** How many pairs of open calls began within 200 ms. */
+  readonly crowds: number
   readonly max: number
 }
 /** What the database shows before and after steps that run at the same time. */
@@ -83,13 +85,14 @@ export type Around = {
   readonly isContended: (taskId: string) => boolean
 }
 
-export const placesMax = 3
+export const placesMax = 2
 
 /** Takes one step. Returns whether the model allows the result. The state is then the state after the step. */
 export function takeStep(state: ModelState, step: Step, result: string, around: Around): boolean {
   const task = state.tasks[step.taskId]
   if (task === undefined) throw new Error(`no task ${step.taskId}`)
   const open = openOf(task)
+  const attempt = task.status === 'gone' ? undefined : task.attempts[step.n - 1]
   switch (step.kind) {
     case 'open': {
       if (task.status !== 'live') return result === 'over'
@@ -114,25 +117,23 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
       task.uploads[answerId] = 'kept'
       return bar.mayOpen
     }
+    case 'abandon':
     case 'close': {
-      const attempt = task.status === 'gone' ? undefined : task.attempts[step.n - 1]
-      const isMeant = step.answerId === undefined || step.answerId === attempt?.answerId
+      const isMeant = step.kind === 'close' || step.answerId === attempt?.answerId
       if (attempt?.class !== 'open' || !isMeant) return result === 'false'
-      closeAttempt(task, attempt, step.class)
+      closeAttempt(task, attempt, step.kind === 'close' ? step.outcome[0] : 'refused')
       return result === 'true'
     }
     case 'lose': {
-      const attempt = task.status === 'gone' ? undefined : task.attempts[step.n - 1]
       const isLost =
         attempt?.class === 'open' &&
         (attempt.isLeaseOver || state.processes[attempt.process] === 'silent') &&
-        state.processes[step.judge] === 'steady'
+        state.processes[step.process] === 'steady'
       if (result === 'false') return !isLost || around.isContended(step.taskId)
       if (isLost) closeAttempt(task, attempt, 'unknown')
       return isLost
     }
     case 'settle': {
-      const attempt = task.attempts[step.n - 1]
       if (task.status === 'live' && attempt !== undefined) {
         attempt.class = 'succeeded'
         task.answerId = step.answerId
@@ -148,9 +149,9 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
       if (task.status === 'succeeded') return result === 'succeeded'
       if (task.status !== 'live') return result === 'over'
       const isFree = open === 0 || task.isPastEnd
-      if (task.attempts.length !== step.attempts || !isFree) return result === 'call_under_way'
-      task.isWorkPossible ||= open > 0 || !step.isRefusal
-      endTask(task, 'failed', step.isRefusal ? 'refused' : 'unknown')
+      if (task.attempts.length !== step.n || !isFree) return result === 'call_under_way'
+      task.isWorkPossible ||= open > 0 || !step.isMild
+      endTask(task, 'failed', step.isMild ? 'refused' : 'unknown')
       return result === 'failed'
     }
     case 'cancel': {
@@ -160,7 +161,7 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
       if (task.status === 'failed') return result === (wasCancelled ? 'cancelled' : 'failed')
       if (open > 0) return result === 'call_under_way'
       if (task.isWorkPossible) return result === 'work_possible'
-      endTask(task, 'failed', step.reason === 'asked' ? 'cancelled' : 'client_left')
+      endTask(task, 'failed', step.isMild ? 'client_left' : 'cancelled')
       return result === 'cancelled'
     }
     case 'retry':
@@ -174,7 +175,7 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
         return true
       })
     default:
-      return step satisfies never
+      return step.kind satisfies never
   }
 }
 
@@ -205,7 +206,7 @@ function endTask(task: ModelTask, status: 'succeeded' | 'failed', cause: string)
 function retry(
   state: ModelState,
   task: ModelTask,
-  { newTaskId, credits }: Extract<Step, { readonly kind: 'retry' }>,
+  { newTaskId, credits }: Step,
   result: string,
 ): boolean {
   if (task.status === 'gone' || task.isPurgeDue) return result === 'unknown'
@@ -267,8 +268,11 @@ function barOf(
   const mayOpen = earlier.every((row) => {
     const same = later.find(({ model }) => model === row.model)
     if (same === undefined) return true
+    if (row.stands && same.stands) return false
+    const isSlow = Math.max(row.max, same.max) < placesMax && row.untilMs === same.untilMs
+    if (isSlow && same.crowds > row.crowds) return false
     const underWay = calls.filter((model) => row.model === '*' || model === row.model).length
-    return !(row.stands && same.stands) && underWay < Math.max(row.max, same.max)
+    return underWay < Math.max(row.max, same.max)
   })
   const isCooling = earlier.length + later.length > 0
   return { allowed: isCooling ? ['cooldown', 'slow_start'] : [], mayOpen }

@@ -9,7 +9,7 @@ import { moneyOf, newTask, openOf } from './transitionsModel.ts'
 // the same state.
 
 /** How many histories run. */
-export const histories = Number(process.env['MODEL_HISTORIES'] ?? 100)
+export const histories = Number(process.env['MODEL_HISTORIES'] ?? 40)
 export const firstSeed = Number(process.env['MODEL_SEED'] ?? 1)
 /** How many rounds of three steps at the same time a history has. */
 export const rounds = 20
@@ -105,78 +105,49 @@ const beginSql = `
   insert into worker_process (process_id, seen_at, steady_since)
   select unnest($4::text[]), now() + interval '1 day', now() - interval '1 minute'`
 
+export const kinds = [
+  ...(['open', 'open', 'open', 'close', 'close', 'close', 'abandon', 'lose', 'lose'] as const),
+  ...(['settle', 'fail', 'cancel', 'retry', 'purge'] as const),
+] as const
+
 /** Chooses a step that may or may not be possible. `lane` is the connection that takes it. */
-export function chooseStep(state: ModelState, seeded: Seeded, taskId: string, lane: string): Step {
+export function chooseStep(
+  state: ModelState,
+  seeded: Seeded,
+  given: {
+    readonly taskId: string
+    readonly lane: number
+    readonly kind: Step['kind'] | undefined
+  },
+): Step {
+  const { taskId, lane } = given
+  const { attempts, status } = taskOf(state, taskId)
+  const kind =
+    given.kind ?? seeded.pick([...kinds, status === 'failed' ? 'retry' : 'open'] as const)
+  const had = attempts.length
+  const isUsual = seeded.chance(0.8)
+  const usual = kind === 'open' ? had + 1 : kind === 'fail' ? had : Math.max(1, had)
+  const n = isUsual ? usual : seeded.between(1, had + 1)
+  const answerId = attempts[n - 1]?.answerId ?? `an.${n}.${lane}.${taskId}`
+  return {
+    // Only the answer of an attempt can be stored and settled.
+    kind: kind === 'settle' && n > had ? 'purge' : kind,
+    taskId,
+    n,
+    answerId: kind === 'abandon' && !isUsual ? 'of another' : answerId,
+    channel: seeded.pick(Object.keys(state.paused).slice(0, seeded.pick([1, 1, 2]))),
+    process: seeded.pick(Object.keys(state.processes)),
+    outcome: seeded.pick(outcomes),
+    newTaskId: newTaskId(randomBytes),
+    credits: seeded.between(0, 20),
+    isMild: seeded.chance(0.5),
+  }
+}
+
+function taskOf(state: ModelState, taskId: string): ModelTask {
   const task = state.tasks[taskId]
   if (task === undefined) throw new Error(`no task ${taskId}`)
-  const had = task.attempts.length
-  const open = openOf(task)
-  const n = seeded.chance(0.8) ? Math.max(1, open || had) : seeded.between(1, had + 1)
-  const answerId = task.attempts[n - 1]?.answerId ?? `none.${taskId}`
-  const kinds = [
-    'open',
-    'open',
-    'open',
-    'close',
-    'close',
-    'close',
-    'abandon',
-    'lose',
-    'settle',
-  ] as const
-  const kind = seeded.pick([...kinds, 'fail', 'cancel', 'retry', 'purge'] as const)
-  switch (kind) {
-    case 'open': {
-      const channel = seeded.pick(Object.keys(state.paused))
-      const process = seeded.pick(Object.keys(state.processes))
-      const isAgain = seeded.chance(0.15)
-      return isAgain
-        ? { kind, taskId, n, answerId, channel, process }
-        : {
-            kind,
-            taskId,
-            n: had + 1,
-            answerId: `an.${had + 1}.${lane}.${taskId}`,
-            channel,
-            process,
-          }
-    }
-    case 'close': {
-      const [outcome, reason] = seeded.pick(outcomes)
-      return { kind, taskId, n, class: outcome, reason }
-    }
-    case 'abandon': {
-      const wrong = `an.${n}.other.${taskId}`
-      const meant = seeded.chance(0.5) ? answerId : wrong
-      return { kind: 'close', taskId, n, class: 'refused', reason: 'not_called', answerId: meant }
-    }
-    case 'lose': {
-      const judge = seeded.pick(Object.keys(state.processes))
-      return { kind, taskId, n, judge }
-    }
-    case 'settle':
-      return had === 0
-        ? { kind: 'purge', taskId }
-        : {
-            kind,
-            taskId,
-            n: Math.min(n, had),
-            answerId: task.attempts[Math.min(n, had) - 1]?.answerId ?? '',
-          }
-    case 'fail': {
-      const attempts = seeded.chance(0.8) ? had : seeded.between(0, had + 1)
-      return { kind, taskId, attempts, isRefusal: seeded.chance(0.5) }
-    }
-    case 'cancel':
-      return { kind, taskId, reason: seeded.pick(['asked', 'client_left']) }
-    case 'retry': {
-      return { kind, taskId, newTaskId: newTaskId(randomBytes), credits: seeded.between(0, 20) }
-    }
-    case 'purge':
-      return { kind, taskId }
-    default:
-      return kind satisfies never
-  }
+  return task
 }
 
 /** Lets time pass for a task, a process or a channel, in the model and in the database. */
@@ -186,85 +157,68 @@ export async function letTimePass(
   seeded: Seeded,
   taskId: string,
 ): Promise<void> {
-  const task = state.tasks[taskId]
-  if (task === undefined) return
+  const task = taskOf(state, taskId)
   const channel = seeded.pick(Object.keys(state.paused))
   const process = seeded.pick(Object.keys(state.processes))
-  const kinds = [
-    'deadline',
-    'end',
-    'lease',
-    'purge',
-    'purge',
-    'inputs',
-    'process',
-    'process',
-    'process',
-  ] as const
-  const kind = seeded.pick([...kinds, 'channel', 'cooldown', 'cooldown', 'cooldown'] as const)
-  switch (kind) {
-    case 'deadline':
+  const [beat, seen, steady] = seeded.pick(beats)
+  const passings = {
+    deadline: () => {
       task.isPastDeadline = true
-      await pool.query('update task set deadline_at = now() where task_id = $1', [taskId])
-      break
-    case 'end':
-      task.isPastDeadline = true
-      task.isPastEnd = true
-      await pool.query(
-        'update task set deadline_at = now(), hard_end_at = now() where task_id = $1',
-        [taskId],
-      )
-      break
-    case 'lease':
+      return [`update task set deadline_at = now() where task_id = $1`, taskId]
+    },
+    end: () => {
+      Object.assign(task, { isPastDeadline: true, isPastEnd: true })
+      return ['update task set deadline_at = now(), hard_end_at = now() where task_id = $1', taskId]
+    },
+    lease: () => {
       for (const attempt of task.attempts) attempt.isLeaseOver = true
-      await pool.query('update attempt set lease_until = now() where task_id = $1', [taskId])
-      break
-    case 'purge':
+      return ['update attempt set lease_until = now() where task_id = $1', taskId]
+    },
+    record: () => {
       task.isPurgeDue = task.status === 'succeeded' || task.status === 'failed'
-      await pool.query(
+      return [
         'update task set purge_at = now() where task_id = $1 and completed_at is not null',
-        [taskId],
-      )
-      break
-    case 'inputs':
-      for (const id of Object.keys(task.uploads).filter((id) => id.startsWith('in'))) {
-        if (task.status === 'failed' && task.uploads[id] === 'later') task.uploads[id] = 'due'
+        taskId,
+      ]
+    },
+    inputs: () => {
+      for (const [id, kept] of Object.entries(task.uploads)) {
+        if (id.startsWith('in') && kept === 'later') task.uploads[id] = 'due'
       }
-      await pool.query(
-        `update upload set sweep_after = now() from task where upload.task_id = $1 and kind = 'input'
-           and task.task_id = $1 and task.status = 'failed'`,
-        [taskId],
-      )
-      break
-    case 'process': {
-      const [name, seen, steady] = seeded.pick(beats)
-      state.processes[process] = name
-      await pool.query(
-        `update worker_process set seen_at = now() - $2 * interval '1 second',
-           steady_since = now() - $3 * interval '1 second' where process_id = $1`,
-        [process, seen, steady],
-      )
-      break
-    }
-    case 'channel': {
-      const isPaused = state.paused[channel] !== true
-      state.paused[channel] = isPaused
-      await pool.query(
-        `update channel set paused_at = case when $2 then now() end where name = $1`,
-        [channel, isPaused],
-      )
-      break
-    }
-    case 'cooldown':
-      await pool.query(`update cooldown set until_at = now() where channel = $1`, [channel])
-      break
-    default:
-      return kind satisfies never
+      return [
+        `update upload set sweep_after = now() where task_id = $1 and kind = 'input' and sweep_after < 'infinity'`,
+        taskId,
+      ]
+    },
+    process: () => {
+      state.processes[process] = beat
+      const ages = `seen_at = now() - interval '${seen} s', steady_since = now() - interval '${steady} s'`
+      return [`update worker_process set ${ages} where process_id = $1`, process]
+    },
+    pause: () => {
+      state.paused[channel] = state.paused[channel] !== true
+      return [
+        `update channel set paused_at = case when paused_at is null then now() end where name = $1`,
+        channel,
+      ]
+    },
+    age: () => [
+      `update attempt set opened_at = opened_at - interval '1 second' where channel = $1`,
+      channel,
+    ],
+    cooldown: () => ['update cooldown set until_at = now() where channel = $1', channel],
   }
+  const often = ['record', 'process', 'process', 'cooldown', 'cooldown', 'age', 'age'] as const
+  const [text = '', ...values] =
+    passings[
+      seeded.pick([...often, 'deadline', 'end', 'lease', 'record', 'inputs', 'pause'] as const)
+    ]()
+  await pool.query(text, values)
 }
 
 /** The state of a process, the age of its last beat, and the time since it is steady, in seconds. */
 const beats = [
+  ['steady', -86_400, 60],
   ['steady', -86_400, 60],
   ['present', -86_400, 0],
   ['present', 4, 60],
@@ -315,7 +269,12 @@ const showSql = `
     from balance where account_id = any($2::text[]) order by account_id
   ) as lines,
   (select coalesce(json_agg(json_build_object('channel', channel, 'model', model, 'max', max,
-      'stands', until_at > clock_timestamp())), '[]')
+      'untilMs', extract(epoch from until_at) * 1000, 'stands', until_at > clock_timestamp(),
+      'crowds', (
+        select count(*) from attempt a join attempt b using (channel)
+        where channel = cooldown.channel and a.closed_at is null and b.closed_at is null
+          and (cooldown.model = '*' or (a.model = cooldown.model and b.model = a.model))
+          and b.opened_at > a.opened_at and b.opened_at < a.opened_at + interval '200 milliseconds'))), '[]')
     from cooldown where channel = any($3::text[])
       and (fault or until_at > clock_timestamp() - interval '60 seconds')) as cooldowns`
 

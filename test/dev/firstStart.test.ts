@@ -34,7 +34,7 @@ case $1 in
   list) for n in $(seq ${packages}); do echo s; done ;;
   build)
     while [ "$1" != -o ]; do shift; done
-    for n in 1 2 3 4 5 6 7 8 9 10; do echo "package/$n" >&2; done
+    printf 'package/%s\\n' 1 2 3 4 5 6 7 8 9 10 >&2
     while [ ! -e '${mayFinish}' ]; do sleep 0.1; done
     cp '${built.binDir}'/"$(basename "$2")" "$2" ;;
 esac

@@ -47,7 +47,7 @@ export function createPool(options: PoolOptions): Pool {
     min: options.connectionsMin ?? 0,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     query_timeout: statementTimeoutMs + queryTimeoutExtraMs,
-    ...(options.pooled === true ? {} : serverTimeouts(statementTimeoutMs)),
+    ...(options.pooled === true ? {} : serverSettings(statementTimeoutMs)),
     idleTimeoutMillis: idleTimeoutMs,
     maxLifetimeSeconds: connectionLifetimeSeconds,
     keepAlive: true,
@@ -63,8 +63,13 @@ export function createPool(options: PoolOptions): Pool {
   return pool
 }
 
-function serverTimeouts(statementTimeoutMs: number) {
+/**
+ * A pooler in transaction mode refuses these. Planning one of the long statements again for its values takes as long as
+ * running it, and no plan gets better by them, so each is planned once a connection.
+ */
+function serverSettings(statementTimeoutMs: number) {
   return {
+    options: '-c plan_cache_mode=force_generic_plan -c jit=off',
     statement_timeout: statementTimeoutMs,
     lock_timeout: lockTimeoutMs,
     idle_in_transaction_session_timeout: statementTimeoutMs,

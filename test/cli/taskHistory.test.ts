@@ -10,6 +10,7 @@ import { generateBody } from '../support/clients/requestBodies.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { runDarkroom, runCommands } from '../support/service/darkroomCli.ts'
 import { handleOf } from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -21,9 +22,13 @@ const folder = await mkdtemp(join(tmpdir(), 'darkroom-histories-'))
 const client = createClient(service.url, (await service.account()).secret)
 const prompt = 'taskHistory [sim:moderation]'
 const taskId = (await client.accepted(generateBody({ prompt }))).task_id
-await handleOf(service.temporal, taskId)
-  .result()
-  .catch(() => {})
+// The run starts and ends a moment after its task.
+await until('a failed run', async () => {
+  const run = await handleOf(service.temporal, taskId)
+    .describe()
+    .catch(() => undefined)
+  return run?.status.name === 'FAILED' ? true : undefined
+})
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** Runs commands at once in this process. */

@@ -1,4 +1,5 @@
 import type { TaskFailure } from '../domain/failure.ts'
+import { possibleAnswers } from '../domain/gate/taskFacts.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import type { FailResult } from '../store/tasks/ends.ts'
@@ -20,12 +21,10 @@ export function createSettleOrFail(deps: SettleDeps<'readTaskFacts' | 'settleTas
   return async (taskId: string, failure: TaskFailure): Promise<FailResult> => {
     const found = await deps.attempts.readTaskFacts(taskId)
     if (found.kind === 'over') return 'over'
-    const { past, open, attempts } = found.facts
-    const lost = past.filter(({ reason }) => reason === 'worker_lost')
-    for (const { answerId } of [...lost, ...(open === undefined ? [] : [open])].toReversed()) {
+    for (const answerId of possibleAnswers(found.facts)) {
       if (await settleAnswer(deps, answerId)) return 'succeeded'
     }
-    return deps.attempts.failTask(taskId, failure, attempts)
+    return deps.attempts.failTask(taskId, failure, found.facts.attempts)
   }
 }
 

@@ -2,7 +2,7 @@ import { callCheckMs, refusalsMax, syncCooldownWaitMsMax } from '../limits.ts'
 import type { TaskFailure } from '../failure.ts'
 import { assertNever } from '../assertNever.ts'
 import type { ChannelState, NextStep, PastAttempt, TaskFacts, Wait } from './taskFacts.ts'
-import { countOf, isOwnFault, isUpstreamRefusal } from './taskFacts.ts'
+import { countOf, isOwnFault, isUpstreamRefusal, possibleAnswers } from './taskFacts.ts'
 import {
   deadlineFailure,
   noChannelFailure,
@@ -28,7 +28,7 @@ type Terms = {
  * No task ends and none calls again while one of its answers may be stored and was not looked for.
  */
 export function nextStep(facts: TaskFacts, terms: Terms): NextStep {
-  const answerId = unseenAnswer(facts, terms.looked)
+  const answerId = possibleAnswers(facts).find((each) => !terms.looked.has(each))
   if (answerId !== undefined) return { kind: 'look', answerId }
   const { open } = facts
   if (open !== undefined) {
@@ -46,17 +46,6 @@ export function nextStep(facts: TaskFacts, terms: Terms): NextStep {
 
 function end(failure: TaskFailure): NextStep {
   return { kind: 'end', failure }
-}
-
-/**
- * Returns an answer that may be stored. The worker of an open attempt may have stored it and died, and so may the worker
- * of an attempt that was closed because it counted as lost. Every other attempt was closed by a worker that had none.
- */
-function unseenAnswer({ past, open }: TaskFacts, looked: ReadonlySet<string>): string | undefined {
-  const lost = past.filter(({ reason }) => reason === 'worker_lost')
-  return [...lost, ...(open === undefined ? [] : [open])]
-    .map(({ answerId }) => answerId)
-    .findLast((answerId) => !looked.has(answerId))
 }
 
 /** Returns the failure of a task that makes no further call, whatever its channels are. */

@@ -117,3 +117,15 @@ export function countOf(past: readonly PastAttempt[], outcome: OutcomeClass): nu
 export function mayHaveWorked({ past, open }: Pick<TaskFacts, 'past' | 'open'>): boolean {
   return open !== undefined || countOf(past, 'unknown') > 0
 }
+
+/**
+ * Returns the answers that may be stored, the newest first. The worker of an open attempt may have stored its answer and
+ * died, and so may the worker of an attempt that was closed because it counted as lost. Every other attempt was closed by
+ * a worker that had none.
+ */
+export function possibleAnswers({ past, open }: Pick<TaskFacts, 'past' | 'open'>): string[] {
+  const lost = past.filter(({ reason }) => reason === 'worker_lost')
+  return [...lost, ...(open === undefined ? [] : [open])]
+    .map(({ answerId }) => answerId)
+    .toReversed()
+}

@@ -1,6 +1,7 @@
 /**
- * Limits the bytes that the bodies of one process take in memory: those of requests, and the answers of upstreams. Room is taken while the bytes arrive,
- * never for bytes that are only announced: otherwise a few slow connections could take all of it and send nothing.
+ * Limits the bytes that the bodies of one process take in memory: those of requests, and the answers of upstreams. Room
+ * is taken while the bytes arrive, never for bytes that are only announced: otherwise a few slow connections could take
+ * all of it and send nothing.
  */
 export type ByteBudget = {
   /** Returns the room of one body. No bytes are taken yet. */

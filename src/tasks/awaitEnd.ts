@@ -10,9 +10,8 @@ export type AwaitEndDeps = {
 
 /**
  * Creates the function that waits until a task has ended or the signal aborts. The function returns the task as it is
- * at that moment, or `missing` when the task has no row: it is purged, or a crash of PostgreSQL has lost it
- * (`insertTask.ts` says when). A message only causes a new read, because only the task's row says whether the task has
- * ended.
+ * at that moment, or `missing` when the task has no row because it is purged. A message only causes a new read, because
+ * only the task's row says whether the task has ended.
  *
  * A task that this process has just accepted (`isNew`) is not read before the first message, because such a read would
  * find a task that has not ended.

@@ -4,7 +4,7 @@ import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { runStatement } from '../connection/transaction.ts'
 
-/** How a task came to the process that works on it: as an offer, or through the activity of its workflow. */
+/** How a task came to the process that works on it: through the activity of its run, or without a run (`offer`). */
 export type Via = 'offer' | 'workflow'
 
 export type OpenInput = {

@@ -71,10 +71,8 @@ export async function openMessages(options: MessagesOptions) {
       const messages = pending
       pending = []
       try {
-        await connection.client.query(notifySql, [
-          messages.map(({ channel }) => channel),
-          messages.map(({ text }) => text),
-        ])
+        const values = [messages.map(({ channel }) => channel), messages.map(({ text }) => text)]
+        await connection.client.query({ name: 'notify', text: notifySql, values })
       } catch (error) {
         onError(error)
         connection.lost.abort()

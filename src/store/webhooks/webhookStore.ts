@@ -67,5 +67,3 @@ export function createWebhookAdmin(pool: Pool) {
     redeliverAny: (deliveryId: string) => redeliverAny(pool, deliveryId),
   }
 }
-
-export type WebhookAdmin = Readonly<ReturnType<typeof createWebhookAdmin>>

@@ -12,7 +12,7 @@ import type { Finding, ReconcileStep } from './reconciler.ts'
 import { inParallel } from './reconciler.ts'
 
 export type CheckDeps = {
-  readonly store: Pick<ReconcileStore, 'claimToCheck' | 'markStarted'>
+  readonly store: Pick<ReconcileStore, 'claimToCheck'>
   readonly reportRun: (taskId: string) => Promise<RunReport>
   readonly startTask: StartTask
   readonly settleOrFail: (taskId: string, failure: TaskFailure) => Promise<FailResult>

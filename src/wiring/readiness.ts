@@ -3,6 +3,7 @@ import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { Readiness } from '../http/internalServer.ts'
 import { readStoreId } from '../store/blobStoreId.ts'
 import { neededSchemaVersion, schemaVersion } from '../store/schema/migrate.ts'
+import { withTimeout } from '../tasks/timeLimits.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { grpcReason } from '../temporal/grpcReason.ts'
 import { missingSearchAttributes } from '../temporal/namespace.ts'
@@ -59,7 +60,7 @@ export function withPart({ ready, parts }: Readiness, name: string, state: strin
 
 async function databaseParts(pool: Pool) {
   try {
-    const [present, needed] = await inTime(
+    const [present, needed] = await withTimeout(partTimeoutMs, () =>
       Promise.all([schemaVersion(pool), neededSchemaVersion()]),
     )
     return { database: 'ok', schema: present >= needed ? 'ok' : 'outdated' }
@@ -71,8 +72,8 @@ async function databaseParts(pool: Pool) {
 /** Checks the blob store. `foreign` means that the images of this database are in another store. */
 async function blobStorePart({ pool, blobs }: ReadinessDeps): Promise<string> {
   try {
-    const storeId = await inTime(blobs.storeId())
-    const known = await inTime(readStoreId(pool)).catch(() => storeId)
+    const storeId = await withTimeout(partTimeoutMs, () => blobs.storeId())
+    const known = await withTimeout(partTimeoutMs, () => readStoreId(pool)).catch(() => storeId)
     return known === storeId ? 'ok' : 'foreign'
   } catch {
     return 'unreachable'
@@ -91,7 +92,8 @@ async function temporalPart({ client, withDeadline }: Temporal): Promise<string>
 /** Returns `missing` also when the namespace is missing, because `migrate` creates both. */
 async function attributesPart(temporal: Temporal): Promise<string> {
   try {
-    return (await inTime(missingSearchAttributes(temporal))).length === 0 ? 'ok' : 'missing'
+    const missing = await withTimeout(partTimeoutMs, () => missingSearchAttributes(temporal))
+    return missing.length === 0 ? 'ok' : 'missing'
   } catch (error) {
     return statusOf(error) === 'not_found' ? 'missing' : 'unknown'
   }
@@ -104,11 +106,4 @@ function statusOf(error: unknown): string {
   } catch {
     return 'failed'
   }
-}
-
-/** Returns the result of `asked`, or rejects after `partTimeoutMs`. A later result is ignored. */
-async function inTime<Value>(asked: Promise<Value>): Promise<Value> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error('no answer in time')), partTimeoutMs)
-  return Promise.race([asked, late.promise]).finally(() => clearTimeout(timer))
 }

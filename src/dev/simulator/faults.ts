@@ -15,7 +15,7 @@ const text = z.string().describe('TEXT')
 const seconds = z.number().nonnegative().max(secondsMax).describe('SECONDS')
 const milliseconds = z.number().nonnegative().max(delayMsMax).describe('MS')
 
-export const commonFields = {
+const commonFields = {
   /**
    * How many calls get this fault. Default: one if a test scripts the fault, no limit if a prompt asks for
    * it.
@@ -148,8 +148,8 @@ export function isOf<Of extends Group>(group: Of, given: Fault | undefined): giv
   return faultTable.some((row) => row.kind === given?.kind && row.group === group)
 }
 
-/** Checks the fields of a fault of the given kind. When one is wrong, fails with a message that names it. */
-export function checkFault(
+/** When a field is wrong, fails with a message that names it. */
+function checkFault(
   kind: string,
   fields: Readonly<Record<string, unknown>>,
 ): Result<Fault, string> {
@@ -161,4 +161,80 @@ export function checkFault(
   if (parsed.success) return succeed(parsed.data)
   const [issue] = parsed.error.issues
   return fail(`fault "${kind}": ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`)
+}
+
+/**
+ * The grammar of directives:
+ *
+ *     directive = "[sim:" fault "]"
+ *     fault     = kind *( SP name "=" value )
+ *     value     = *( any character but white space, double quotes and brackets ) | DQUOTE text DQUOTE
+ *
+ * Values such as `3` and `true` without quotes are read as numbers and booleans. Only the first 50 directives
+ * of a prompt count. A directive whose fault has more than 500 characters does not count: it stays in the
+ * prompt as text.
+ */
+const directivePattern = /\[sim:([^\][]{1,500})\]/g
+const fieldPattern = /([a-z][a-z-]*)=(?:"([^"]*)"|([^\s"]*))(?:\s+|$)/y
+const directivesMax = 50
+
+/** Returns the faults that a prompt asks for, in order. When one cannot be read, fails and says why. */
+export function findDirectives(prompt: string): Result<readonly Fault[], string> {
+  const faults: Fault[] = []
+  for (const [, text = ''] of prompt.matchAll(directivePattern)) {
+    if (faults.length >= directivesMax) break
+    const parsed = parseFault(text)
+    if (!parsed.ok) return parsed
+    faults.push(parsed.value)
+  }
+  return succeed(faults)
+}
+
+/** Returns the prompt with a space in the place of each directive: the text to draw. */
+export function withoutDirectives(prompt: string): string {
+  return prompt.replaceAll(directivePattern, ' ')
+}
+
+/** Reads one fault, such as `429 retry-after=3 form=date`. When that fails, returns what is wrong. */
+export function parseFault(text: string): Result<Fault, string> {
+  const trimmed = text.trim()
+  const [kind = ''] = trimmed.split(/\s/, 1)
+  const rest = trimmed.slice(kind.length).trim()
+  const fields: Record<string, unknown> = {}
+  const pattern = new RegExp(fieldPattern)
+  while (pattern.lastIndex < rest.length) {
+    const match = pattern.exec(rest)
+    if (match === null) return fail(`fault "${kind}": expected name=value`)
+    const [, name = '', quoted, bare = ''] = match
+    fields[name === 'retry-after' ? 'retryAfter' : name] = quoted ?? readValue(bare)
+  }
+  return checkFault(kind, fields)
+}
+
+function readValue(text: string): string | number | boolean {
+  if (text === 'true') return true
+  if (text === 'false') return false
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
+}
+
+/** Returns the table of all faults, for people. A value in brackets is the default. */
+export function faultHelp(): string {
+  const rows = faultTable.map(({ kind, answer, fields }) => [
+    `  ${kind.padEnd(11)} ${answer}`,
+    ...fieldTexts(fields),
+  ])
+  return ['  Fields of every fault:', ...fieldTexts(commonFields), ...rows.flat()].join('\n')
+}
+
+function fieldTexts(fields: z.ZodRawShape): readonly string[] {
+  const { properties = {} } = z.toJSONSchema(z.object(fields), { io: 'input' })
+  const texts = Object.entries(properties).map(([name, schema]) => fieldText(name, schema))
+  return texts.map((text) => `${' '.repeat(16)}${text}`)
+}
+
+function fieldText(name: string, schema: z.core.JSONSchema._JSONSchema): string {
+  const { description, enum: values, default: usual } = typeof schema === 'object' ? schema : {}
+  const value = description ?? values?.join('|') ?? 'true|false'
+  const otherwise = usual === undefined ? '' : ` (${JSON.stringify(usual).replaceAll('"', '')})`
+  return `${name === 'retryAfter' ? 'retry-after' : name}=${value}${otherwise}`
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { SimulatorCall } from './calls.ts'
-import { faultHelp } from './directives.ts'
+import { faultHelp } from './faults.ts'
 import type { Latency } from './plan.ts'
 import { startSimulator } from './server.ts'
 

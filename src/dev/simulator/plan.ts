@@ -4,8 +4,8 @@ import type { Result } from '../../domain/result.ts'
 import { succeed } from '../../domain/result.ts'
 import type { CallMatcher } from './calls.ts'
 import { digestOf, matches } from './calls.ts'
-import { findDirectives, parseFault } from './directives.ts'
 import type { Fault } from './faults.ts'
+import { findDirectives, parseFault } from './faults.ts'
 import type { ImageOrder } from './order.ts'
 
 /** How many milliseconds an image takes: a fixed number, or a random number between two bounds. */

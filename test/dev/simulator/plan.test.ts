@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseFault } from '../../../src/dev/simulator/directives.ts'
+import { parseFault } from '../../../src/dev/simulator/faults.ts'
 import { createPlan } from '../../../src/dev/simulator/plan.ts'
 import { succeed } from '../../../src/domain/result.ts'
 import { bodyA, bodyB, callStatuses, useSimulator } from './vendorCalls.ts'

@@ -15,10 +15,8 @@ export class StartError extends Error {
 export type Surroundings = {
   readonly env: Environment
   readonly cwd?: string | undefined
-  /** A program that runs another one, such as `unshare`, and its arguments. */
+  /** A program that runs another one, such as `nice`, and its arguments. */
   readonly within?: readonly string[] | undefined
-  /** The system user who runs the program. Only root may set this. */
-  readonly user?: { readonly uid: number; readonly gid: number } | undefined
 }
 
 /** A program that ends with this process. */
@@ -87,13 +85,12 @@ export function spawnBound(
   program: Program,
   options: { readonly stdio: ('pipe' | 'inherit' | number)[]; readonly detached?: boolean },
 ): Spawned {
-  const { within = [], file, args, lostSignal, env, cwd, user } = program
+  const { within = [], file, args, lostSignal, env, cwd } = program
   const line = [...within, ...boundToThisProcess(lostSignal), file, ...args]
   const child = spawn(line[0] ?? file, line.slice(1), {
     ...options,
     env: { ...env },
     ...defined({ cwd }),
-    ...user,
   })
   const kill = (signal: NodeJS.Signals): void => void child.kill(signal)
   let end: string | undefined

@@ -62,10 +62,7 @@ export async function makePrivateFolder(path: string, variable: string): Promise
         `Run Darkroom as that user, or set ${variable} to a folder of your own.`,
     )
   }
-  // If this process runs as root, the folder may let the group of PostgreSQL's own user pass: see
-  // `systemUser.ts`.
-  const kept = user === 0 && folder.gid !== 0 ? 0o710 : 0o700
-  await chmod(path, folder.mode & kept)
+  await chmod(path, folder.mode & 0o700)
 }
 
 /**

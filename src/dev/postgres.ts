@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { chown, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -8,8 +8,6 @@ import type { Launch } from './child.ts'
 import { startChild } from './child.ts'
 import { basicEnvironment, runCommand, StartError } from './command.ts'
 import { readSecretFile, writeSecretFile } from './dataDir.ts'
-import type { PostgresHome } from './systemUser.ts'
-import { homeOfSystemUser, pointerPath } from './systemUser.ts'
 
 /** The running embedded PostgreSQL. */
 export type Postgres = {
@@ -31,6 +29,8 @@ const initdbTimeoutMs = 120_000
 const readyTimeoutMs = 120_000
 const stopGraceMs = 15_000
 const probeTimeoutMs = 10_000
+/** The number of a user and a group that every Linux has, as which nothing else runs. */
+const ordinaryUser = 1
 const connectTimeoutMs = 5_000
 const loopbackHost = '127.0.0.1'
 /** The kernels' limit for the path of a Unix socket: 107 bytes on Linux, 103 on macOS. */
@@ -44,10 +44,11 @@ const socketPathBytesMax = 103
 export async function startPostgres(port: number, launch: Launch): Promise<Postgres> {
   const { dataDir } = launch
   const env = basicEnvironment(launch.env)
-  const home = await chooseHome(launch, env)
-  const { binDir, pgData } = home
+  const pgData = join(dataDir, 'postgres')
+  const binDir = join(findPrograms(), 'bin')
+  const within = await withoutRoot(env)
   const password = await readPassword(dataDir, pgData)
-  await initialize(home, { password, env })
+  await initialize({ binDir, pgData, within }, { password, env })
   const socket = join(pgData, `.s.PGSQL.${port}`)
   const hasSocket = Buffer.byteLength(socket) <= socketPathBytesMax
   // A killed PostgreSQL leaves these files. Their process id may belong to another program by now, which
@@ -64,8 +65,7 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
       args: ['-D', pgData, ...settingArgs(port, hasSocket ? quoted(pgData) : '')],
       env,
       cwd: '/',
-      within: home.within,
-      user: home.user,
+      within,
       log: 'postgres',
       // To PostgreSQL, SIGINT means a fast shutdown: it ends the sessions and writes a checkpoint.
       stopSignal: 'SIGINT',
@@ -80,30 +80,22 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
 }
 
 /**
- * PostgreSQL refuses to run as root. When this process runs as root, PostgreSQL runs in a user namespace, in
- * which root's files belong to an ordinary user: no user is created, no file gets another owner, and the
- * checkout may be in a folder that only root may enter. Where the system allows no user namespaces, as in
- * most containers, or where data of a system user exists, PostgreSQL runs as that user.
+ * PostgreSQL refuses to run as root. When this process runs as root, PostgreSQL runs as an ordinary user who may pass
+ * the folders of root: so DATA_DIR stays closed to everybody else, and the checkout may be in a folder of root.
  */
-async function chooseHome(
-  { dataDir, say }: Launch,
-  env: Readonly<Record<string, string>>,
-): Promise<PostgresHome> {
-  const pointer = pointerPath(dataDir)
-  const pgData = existsSync(pointer)
-    ? readFileSync(pointer, 'utf8').trim()
-    : join(dataDir, 'postgres')
-  const inPlace = { binDir: join(findPrograms(), 'bin'), pgData }
-  if (process.getuid?.() !== 0) return inPlace
-  const data = statSync(join(pgData, 'PG_VERSION'), { throwIfNoEntry: false })
-  const owner = data === undefined || data.uid === 0 ? undefined : { uid: data.uid, gid: data.gid }
-  // initdb looks up its user by number. Every Linux has a user and a group with the number 1.
-  const [unshare, ...maps] = ['unshare', '--user', '--map-user=1', '--map-group=1'] as const
-  const probe = await runCommand(unshare, [...maps, 'true'], { env, timeoutMs: probeTimeoutMs })
-  if (owner === undefined && probe.ok) {
-    return { ...inPlace, within: [unshare, ...maps] }
-  }
-  return homeOfSystemUser(inPlace, { dataDir, owner, env, say })
+async function withoutRoot(env: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  if (process.getuid?.() !== 0) return []
+  const ids = [`--reuid=${ordinaryUser}`, `--regid=${ordinaryUser}`, '--clear-groups']
+  const rights = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override']
+  const probe = await runCommand('setpriv', [...ids, ...rights, 'true'], {
+    env,
+    timeoutMs: probeTimeoutMs,
+  })
+  if (probe.ok) return ['setpriv', ...ids, ...rights]
+  throw new StartError(
+    `PostgreSQL does not run as root, and this system runs nothing as another user (setpriv: ${probe.output || probe.end}). ` +
+      'Start Darkroom as an ordinary user, or set DATABASE_URL to a PostgreSQL server of your own.',
+  )
 }
 
 function findPrograms(): string {
@@ -133,12 +125,18 @@ async function readPassword(dataDir: string, pgData: string): Promise<string> {
   return password
 }
 
+type PostgresPlace = {
+  readonly binDir: string
+  readonly pgData: string
+  readonly within: readonly string[]
+}
+
 /**
  * Creates the data folder when there is none. initdb works in a draft folder, which is renamed at the end. So
  * a start that was killed during initdb leaves no incomplete data folder.
  */
 async function initialize(
-  { binDir, pgData, within = [], user: systemUser }: PostgresHome,
+  { binDir, pgData, within }: PostgresPlace,
   { password, env }: { readonly password: string; readonly env: Readonly<Record<string, string>> },
 ): Promise<void> {
   if (existsSync(join(pgData, 'PG_VERSION'))) return
@@ -147,16 +145,14 @@ async function initialize(
   await rm(draft, { recursive: true, force: true })
   await mkdir(draft, { mode: 0o700, recursive: true })
   await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
-  if (systemUser !== undefined) {
-    for (const path of [draft, passwordFile]) await chown(path, systemUser.uid, systemUser.gid)
-  }
+  if (within.length > 0) await chown(draft, ordinaryUser, ordinaryUser)
   const args = [`--pgdata=${draft}`, `--username=${user}`, `--pwfile=${passwordFile}`]
   // Sorts text by code point. So neither a locale of this machine nor an upgrade of it can change an index.
   const sorting = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
   const made = await runCommand(
     join(binDir, 'initdb'),
     [...args, '--auth=scram-sha-256', '--encoding=UTF8', ...sorting],
-    { env, timeoutMs: initdbTimeoutMs, cwd: '/', within, user: systemUser },
+    { env, timeoutMs: initdbTimeoutMs, cwd: '/', within },
   )
   await rm(passwordFile, { force: true })
   if (!made.ok) throw new StartError(`initdb failed (${made.end}):\n${made.output}`)

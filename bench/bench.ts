@@ -1,9 +1,8 @@
 /**
- * npm run bench [-- CASE…] [--quick] [--rounds N]
+ * npm run bench [-- CASE…] [--quick]
  *
- * Measures what a call costs, next to the least that each part could cost (bare HTTP, bare Temporal, bare
- * PostgreSQL) on the same machine in the same run. Prints medians and spreads. The exit code is 0 even when a
- * goal is missed, because goals hold for one kind of machine; it is 1 when an answer was wrong.
+ * Measures what a call costs. The exit code is 0 even when a goal is missed,
+ * because goals hold for one kind of machine; it is 1 when an answer was wrong.
  */
 import { parseArgs } from 'node:util'
 import { door } from './cases/door.ts'
@@ -28,9 +27,9 @@ const cases = [
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false }, rounds: { type: 'string' } },
+  options: { quick: { type: 'boolean', default: false } },
 })
-const { quick, rounds } = values
+const { quick } = values
 const named = chooseFrom(
   cases.map(({ name }) => name),
   positionals,
@@ -41,8 +40,6 @@ const chosen = cases.filter(({ name, long }) =>
 
 await runBench((bench) =>
   withWorld(bench, quick, async (world) => {
-    for (const one of chosen) {
-      await runCase(one, world, Number(rounds ?? (quick || one.long === true ? 1 : 3)))
-    }
+    for (const one of chosen) await runCase(one, world)
   }),
 )

@@ -1,21 +1,19 @@
 /**
- * node bench/clients.ts [--url URL --key KEY]
+ * node bench/clients.ts
  *
  * Installs the client libraries below into a temporary folder, and with each makes an image and edits one.
- * --url and --key name a service and an API key that may use both families. Without them, the calls go to a
- * service of its own, whose upstream is the simulator.
  */
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import sharp from 'sharp'
 import { runCommand } from '../src/dev/command.ts'
 import { noisePng } from '../test/support/images.ts'
 import type { SimulatorClient } from '../test/support/simulatorClient.ts'
 import { withSimulated } from './support/benchService.ts'
-import { print, runBench, say } from './support/runBench.ts'
+import type { Bench } from './support/runBench.ts'
+import { runBench, say } from './support/runBench.ts'
 
 /** What is installed. The table in docs/api.md has these versions too: change both together. */
 const npmPackages = {
@@ -32,24 +30,29 @@ const pipPackages = {
   aiohttp: '3.14.5',
 } as const
 
+const javascript = [
+  'openai',
+  '@ai-sdk/openai',
+  '@ai-sdk/openai-compatible',
+  '@google/genai',
+] as const
+const python = ['openai', 'litellm', 'google-genai'] as const
 type Client = {
   readonly language: 'JavaScript' | 'Python'
   readonly library: string
   readonly version: string
 }
-
 const clients: readonly Client[] = [
-  { language: 'JavaScript', library: 'openai', version: npmPackages.openai },
-  { language: 'JavaScript', library: '@ai-sdk/openai', version: npmPackages['@ai-sdk/openai'] },
-  {
-    language: 'JavaScript',
-    library: '@ai-sdk/openai-compatible',
-    version: npmPackages['@ai-sdk/openai-compatible'],
-  },
-  { language: 'JavaScript', library: '@google/genai', version: npmPackages['@google/genai'] },
-  { language: 'Python', library: 'openai', version: pipPackages.openai },
-  { language: 'Python', library: 'litellm', version: pipPackages.litellm },
-  { language: 'Python', library: 'google-genai', version: pipPackages['google-genai'] },
+  ...javascript.map((library) => ({
+    language: 'JavaScript' as const,
+    library,
+    version: npmPackages[library],
+  })),
+  ...python.map((library) => ({
+    language: 'Python' as const,
+    library,
+    version: pipPackages[library],
+  })),
   // It needs gigabytes and is not installed: the program sends what this version sends, through aiohttp too.
   { language: 'Python', library: 'open-webui', version: '0.12.4' },
 ]
@@ -63,36 +66,20 @@ const callMsMax = 300_000
 /** Enough for Base64 with each of its 64 letters: two of them differ in the URL-safe alphabet. */
 const sourceSide = 128
 
-/** A service to try. `simulator` is absent when it is somebody else's. */
 type Service = {
   readonly url: string
   readonly key: string
-  readonly simulator?: SimulatorClient
+  readonly simulator: SimulatorClient
 }
-type Check = (promise: string, kept: boolean) => void
 
-const { values: named } = parseArgs({
-  options: { url: { type: 'string' }, key: { type: 'string' } },
-})
-const { url, key } = named
-if (url !== undefined && key !== undefined) {
-  await tryClients({ url, key }, (promise, kept) => {
-    print(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}`)
-    if (!kept) process.exitCode = 1
-  })
-} else if (url === undefined && key === undefined) {
-  await runBench(({ check }) =>
-    withSimulated({}, async ({ url, account, simulator }) =>
-      tryClients({ url, key: (await account()).secret, simulator }, check),
-    ),
-  )
-} else {
-  say('Give both --url and --key, or neither.')
-  process.exitCode = 2
-}
+await runBench(({ check }) =>
+  withSimulated({}, async ({ url, account, simulator }) =>
+    tryClients({ url, key: (await account()).secret, simulator }, check),
+  ),
+)
 
 /** Installs all packages, then makes the images one after the other. */
-async function tryClients(service: Service, check: Check): Promise<void> {
+async function tryClients(service: Service, check: Bench['check']): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'darkroom-clients-'))
   try {
     await install(folder)
@@ -149,10 +136,10 @@ async function faultOf(
     .stats()
     .then(Boolean, () => false)
   if (!isImage) return 'it wrote no image'
-  const calls = (await service.simulator?.calls({ prompt })) ?? []
+  const calls = await service.simulator.calls({ prompt })
   const sent = calls.map(({ images }) => images.length).join()
   const expected = operation === 'edit' ? '1' : '0'
-  if (service.simulator === undefined || sent === expected) return undefined
+  if (sent === expected) return undefined
   return `the calls of the upstream had ${sent || 'no'} images, not ${expected}`
 }
 

@@ -6,8 +6,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { brotliCompressSync, constants } from 'node:zlib'
-import { requestTextBytesMax } from '../src/domain/limits.ts'
 import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
 import type { Client } from '../test/support/clients/client.ts'
 import { createClient } from '../test/support/clients/client.ts'
@@ -17,7 +15,7 @@ import { content, generate } from '../test/support/clients/syncCalls.ts'
 import { insertEndedTasks } from '../test/support/database/insertEndedTasks.ts'
 import { insertTask } from '../test/support/database/insertTask.ts'
 import { peakMiB } from '../test/support/service/processUsage.ts'
-import { runParallel, timed, until } from '../test/support/timing.ts'
+import { runParallel, timed } from '../test/support/timing.ts'
 import type { BenchService, SimulatedOptions } from './support/benchService.ts'
 import { withSimulated } from './support/benchService.ts'
 import { loadAtRate, shoot } from './support/load.ts'
@@ -165,36 +163,7 @@ const usage: Try = async ({ pool, account, url }, { atMost }) => {
   }
 }
 
-/** The largest prompts take no more memory than there is room for, and small tasks pass them. */
-const largePrompts: Try = async (service, { atMost }) => {
-  const { url, headers, client, account } = service
-  // Two bytes in memory for each character. The limit counts the other texts of the request too.
-  const text = JSON.stringify(
-    generateBody({ prompt: `😀${'a'.repeat(requestTextBytesMax - 1024)}` }),
-  )
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 4 }
-  const body = new Uint8Array(brotliCompressSync(text, { params }))
-  const post = { method: 'POST', headers: { ...headers, 'content-encoding': 'br' }, body }
-  const ids: string[] = []
-  await runParallel(scaled(50), 2, async () => {
-    const accepted = async () => {
-      const answer = await fetch(`${url}/v1/images/tasks`, post)
-      const { task_id: taskId } = Object(await answer.json())
-      return answer.status === 202 ? String(taskId) : undefined
-    }
-    ids.push(await until('a 202', accepted, limitMs))
-  })
-  const worker = await service.startWorker()
-  const atFirst = peakMiB(worker.pid)
-  const single = createClient(url, (await account()).secret)
-  const smallMs = await timed(() => task(single))
-  await Promise.all(ids.map((id) => client.ended(id, { limitMs })))
-  atMost(`the worker grows with ${ids.length}`, peakMiB(worker.pid) - atFirst, 400, 'MiB')
-  atMost('a small task beside them, in times of its call', smallMs / 5_000, 2)
-}
-
 const four = { channel: { concurrencyMax: 4 }, latency: '2000-2000' }
-const sixty = { channel: { concurrencyMax: 60 }, latency: '5000-5000' }
 /** Each promise, whose name is that of its function, and what its service is started with. */
 const promises: readonly (readonly [Try, SimulatedOptions])[] = [
   [fairness, { ...four, workers: 1 }],
@@ -204,7 +173,6 @@ const promises: readonly (readonly [Try, SimulatedOptions])[] = [
   [refusals, { latency: '20-20' }],
   [waiters, { workers: 0, apis: 2 }],
   [usage, { workers: 0 }],
-  [largePrompts, { ...sixty, workers: 0 }],
 ]
 
 /** Runs one task until it has succeeded. */

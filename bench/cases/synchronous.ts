@@ -3,7 +3,7 @@ import { peakMiB } from '../../test/support/service/processUsage.ts'
 import type { ServiceOptions } from '../../test/support/service/testService.ts'
 import type { BenchService } from '../support/benchService.ts'
 import type { BenchWorld, Generation } from '../support/benchWorld.ts'
-import { forwardedShot, generationShot, imageBytes } from '../support/benchWorld.ts'
+import { generationShot, imageBytes } from '../support/benchWorld.ts'
 import type { BenchCase, Figure, Goal } from '../support/cases.ts'
 import { figure } from '../support/cases.ts'
 import type { Load, Shot } from '../support/load.ts'
@@ -13,7 +13,7 @@ import type { Bench } from '../support/runBench.ts'
 
 /** How many synchronous calls are made. */
 type Calls = {
-  /** The service of the case, instead of the shared one, which is compared with a bare forwarder. */
+  /** The service of the case, instead of the shared one. */
   readonly own?: ServiceOptions
   readonly image?: Generation
   /** The calls come from so many accounts in turn. Default 1. */
@@ -28,7 +28,7 @@ const atLeast = (least: number) => ({ atLeast: least })
 const large = { bytes: imageBytes.large }
 
 export const synchronous: readonly BenchCase[] = [
-  calls('sync-1', 'one at a time, 4 KiB', 1, { goals: { 'added p50': atMost(7) } }),
+  calls('sync-1', 'one at a time, 4 KiB', 1, { goals: { p50: atMost(9) } }),
   calls('sync-1-1mib', 'one at a time, 1 MiB', 1, { image: large }),
   calls('sync-20', '20 connections, 4 KiB', 20, {
     goals: { calls: atLeast(300), 'CPU a call': atMost(5) },
@@ -62,26 +62,20 @@ function calls(name: string, what: string, connections: number, given: Calls): B
   const { own, image = {}, accounts = 1, count, goals = {} } = given
   const round = async (world: BenchWorld) => {
     const { quick, shared, startService } = world
-    const service = own === undefined ? (await shared()).service : await startService(own)
+    const service = own === undefined ? await shared() : await startService(own)
     const shot = await shotOf(service, image, accounts)
     let failed = 0
     const counted: Shot = (agent, n) => shot(agent, n).catch(() => (failed += 1))
-    const run = (each: Shot, share: number) => {
-      if (count === undefined) return loadFor((quick ? 3 : 10) * share, connections, each)
+    const run = () => {
+      if (count === undefined) return loadFor(quick ? 3 : 10, connections, counted)
       const part = quick ? 0.1 : 1
-      return loadOf(count * part, connections * part, each)
+      return loadOf(count * part, connections * part, counted)
     }
     try {
       // The processes of a service of its own have not compiled their code yet.
       if (own !== undefined) await loadOf(quick ? 200 : 1_000, 20, generationShot(service))
-      const figures = await costed(world, service, () => run(counted, 1))
+      const figures = await costed(world, service, run)
       figures.push(figure('failed', failed, '', atMost(0)))
-      if (own === undefined) {
-        const forwarder = await run(forwardedShot((await shared()).floorUrl, image), 0.5)
-        const p50 = figures.find((each) => each.name === 'p50')?.value ?? NaN
-        figures.push(figure('added p50', p50 - forwarder.p50Ms, 'ms'))
-        figures.push(figure('through a forwarder', forwarder.perSecond, 'per s'))
-      }
       return figures.map((each) => ({ ...defined({ goal: goals[each.name] }), ...each }))
     } finally {
       if (own !== undefined) await service.stop()

@@ -7,22 +7,16 @@ import { figure } from '../support/cases.ts'
 import type { Shot } from '../support/load.ts'
 import { download, loadAtRate, loadFor, loadOf, shoot } from '../support/load.ts'
 
-/** Tasks from submit to succeeded, against bare workflows with one empty activity on the same server. */
+/** Tasks from submit to succeeded. */
 export const fiftyInFlight: BenchCase = {
   name: 'async-50',
   title: 'asynchronous, 50 in flight, submit to succeeded',
   round: async ({ shared, quick }) => {
-    const { service, floorUrl } = await shared()
+    const service = await shared()
     const count = quick ? 300 : 1_000
     await runTasks(service, 100, 20)
-    const bare = await loadOf(count, 50, (agent) => shoot(agent, `${floorUrl}/execute`))
     const own = (count / (await timed(() => runTasks(service, count, 50)))) * 1000
-    const ratio = own / bare.perSecond
-    return [
-      figure('tasks', own, 'per s'),
-      figure('bare workflows', bare.perSecond, 'per s'),
-      figure('of bare workflows', ratio, 'x', { atLeast: 0.85 }),
-    ]
+    return [figure('tasks', own, 'per s', { atLeast: 60 })]
   },
 }
 
@@ -34,11 +28,10 @@ export const submits: BenchCase = {
   name: 'submit',
   title: 'submit',
   round: async ({ shared, quick, pidOf }) => {
-    const { service, floorUrl } = await shared()
+    const service = await shared()
     await runTasks(service, 100, 20)
     const one = await loadOf(quick ? 100 : 300, 1, submitShot(service))
     const many = await loadOf(load, 20, submitShot(service))
-    const floor = await loadOf(load / 4, 20, (agent) => shoot(agent, `${floorUrl}/start`))
     const temporal = pidOf('temporal')
     process.kill(temporal, 'SIGSTOP')
     const stopped = await loadOf(load, 20, submitShot(service)).finally(() =>
@@ -50,24 +43,22 @@ export const submits: BenchCase = {
       figure('one at a time p50', one.p50Ms, 'ms', { atMost: 4 }),
       figure('20 connections', many.perSecond, 'per s', { atLeast: 450 }),
       figure('20 connections p99', many.p99Ms, 'ms', { atMost: 1_000 }),
-      figure('bare workflow.start', floor.perSecond, 'per s'),
       figure('with Temporal stopped', ratio, 'x', { atLeast: 1 }),
     ]
   },
 }
 
-/** Lookups of an ended task, against one select by primary key, and of a running task at a fixed rate. */
+/** Lookups of an ended task, and of running tasks at a fixed rate. */
 export const lookups: BenchCase = {
   name: 'lookup',
   title: 'lookup',
   round: async ({ shared, quick }) => {
-    const { service, floorUrl } = await shared()
+    const service = await shared()
     const { client, headers } = service
     const seconds = quick ? 3 : 6
     const { task_id: ended } = await client.accepted(taskBody())
     await client.ended(ended)
     const urlOf = (taskId: string) => `${service.url}/v1/tasks/${taskId}`
-    const floor = await loadFor(seconds, 20, (agent) => shoot(agent, `${floorUrl}/row/${ended}`))
     const own = await loadFor(seconds, 20, (agent) => shoot(agent, urlOf(ended), { headers }))
     const latencyMs = (seconds + 6) * 1000
     const running = await Promise.all(
@@ -78,32 +69,23 @@ export const lookups: BenchCase = {
       shoot(agent, urlOf(running[n % running.length]?.task_id ?? ''), { headers }),
     )
     await settled(service)
-    const ratio = own.perSecond / floor.perSecond
     return [
       figure('ended', own.perSecond, 'per s'),
-      figure('bare select', floor.perSecond, 'per s'),
-      figure('ended, of the bare select', ratio, 'x', { atLeast: 0.8 }),
       figure('running, 1,000 per s, p99', live.p99Ms, 'ms', { atMost: 30 }),
     ]
   },
 }
 
-/** Downloads of a 1 MiB image by its signed URL, against a stream from the same file behind bare HTTP. */
+/** Downloads of a 1 MiB image by its signed URL. */
 export const assets: BenchCase = {
   name: 'asset',
   title: 'asset, 1 MiB, 20 connections',
   round: async ({ shared, quick }) => {
-    const { service, floorUrl } = await shared()
+    const service = await shared()
     const url = await assetUrl(service, imageBytes.large)
     const seconds = quick ? 3 : 6
-    const floor = await loadFor(seconds, 20, (agent) => download(agent, `${floorUrl}/file`))
     const own = await loadFor(seconds, 20, (agent) => download(agent, url))
-    const ratio = own.perSecond / floor.perSecond
-    return [
-      figure('downloads', own.perSecond, 'per s'),
-      figure('bare createReadStream', floor.perSecond, 'per s'),
-      figure('of createReadStream', ratio, 'x', { atLeast: 0.8 }),
-    ]
+    return [figure('downloads', own.perSecond, 'per s')]
   },
 }
 

@@ -21,12 +21,9 @@ export type BenchWorld = Bench & {
   readonly startService: (
     options?: ServiceOptions & { readonly held?: 'A' | 'B' },
   ) => Promise<BenchService>
-  /**
-   * The service that cases share, warm, and the floor that they compare it with. The first call starts both.
-   */
-  readonly shared: () => Promise<Shared>
+  /** The service that cases share, warm. The first call starts it. */
+  readonly shared: () => Promise<BenchService>
 }
-type Shared = { readonly service: BenchService; readonly floorUrl: string }
 
 /** V8 compiles for thousands of calls: after 1,000, the rate still rose by a fifth in half a minute. */
 const warmUp = { quick: 200, full: 3_000 } as const
@@ -54,19 +51,14 @@ export async function withWorld(
     await service.client.accepted(body)
     return service
   }
-  const openShared = async (): Promise<Shared> => {
+  const openShared = async (): Promise<BenchService> => {
     say('warming up')
     const service = await startService()
-    const { address, namespace } = service.temporal.settings
-    const settings = [service.databaseUrl, address, namespace, upstream.url, imageBytes.large]
-    const floor = await startScript('bench/support/floorServer.ts', settings.map(String))
-    stops.unshift(floor.stop, service.stop)
-    const calls = warmUp[quick ? 'quick' : 'full']
-    await loadOf(calls, 20, generationShot(service))
-    await loadOf(calls, 20, forwardedShot(floor.url))
-    return { service, floorUrl: floor.url }
+    stops.unshift(service.stop)
+    await loadOf(warmUp[quick ? 'quick' : 'full'], 20, generationShot(service))
+    return service
   }
-  let shared: Promise<Shared> | undefined
+  let shared: Promise<BenchService> | undefined
   try {
     await work({ ...bench, quick, startService, shared: () => (shared ??= openShared()) })
   } finally {
@@ -97,12 +89,6 @@ export function generationShot(
 ): Shot {
   const sent = { headers, body: generationBody(given) }
   return (agent) => shoot(agent, `${url}/v1/images/generations`, sent)
-}
-
-/** Returns a shot that makes the same call through a forwarder that stores nothing. */
-export function forwardedShot(floorUrl: string, given: Generation = {}): Shot {
-  const sent = { body: generationBody(given) }
-  return (agent) => shoot(agent, `${floorUrl}/forward`, sent)
 }
 
 /** Lets other accounts send small requests until `stop`. */

@@ -17,7 +17,7 @@ function runBenchCommand(...args: readonly string[]): Promise<readonly [unknown,
 describe('a command of bench/', () => {
   it.each([
     { args: ['bench/bench.ts', 'sync-1', 'nothing'], names: ['sync-20', 'door', 'neighbours'] },
-    { args: ['bench/promises.ts', 'nothing'], names: ['fairness', 'largePrompts'] },
+    { args: ['bench/promises.ts', 'nothing'], names: ['fairness', 'waiters'] },
     { args: ['bench/chaos.ts', '--only', 'kills,nothing'], names: ['postgres', 'cancels'] },
   ])('refuses an unknown name and lists those that it knows: $args', async ({ args, names }) => {
     const [exitCode, said] = await runBenchCommand(...args)

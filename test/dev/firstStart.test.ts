@@ -1,19 +1,16 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildGoTools } from '../../src/dev/goTools.ts'
 import { temporalTools } from '../../src/dev/temporalPrograms.ts'
-import type { Client } from '../support/clients/client.ts'
-import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import { generate, generateMany } from '../support/clients/syncCalls.ts'
-import { openCuttableWay } from '../support/cuttableWay.ts'
+import { generateMany } from '../support/clients/syncCalls.ts'
 import { freeStartPorts } from '../support/ports.ts'
 import { createSimulatorClient } from '../support/simulatorClient.ts'
-import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { SpawnedStart } from '../support/stack/spawnStart.ts'
-import { memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { memoryFolder, processesOn } from '../support/stack/spawnStart.ts'
 import { until } from '../support/timing.ts'
+import { endStarts, firstStart, makesImages } from './firstStarts.ts'
 
 // The first start on a machine. Only Go is replaced, by a script that builds as long as a test wants, and then copies
 // the real programs. Temporal is the real one.
@@ -22,8 +19,6 @@ const folder = mkdtempSync(join(memoryFolder, 'darkroom-first-'))
 const bin = join(folder, 'bin')
 const mayFinish = join(folder, 'may-finish')
 const packages = 40
-const started: SpawnedStart[] = []
-const ways: Awaited<ReturnType<typeof openCuttableWay>>[] = []
 
 beforeAll(async () => {
   const built = await buildGoTools(temporalTools, { env: process.env, show: () => {} })
@@ -41,29 +36,10 @@ esac
 `
   writeFileSync(join(bin, 'go'), fakeGo, { mode: 0o755 })
   return async () => {
-    for (const start of started) {
-      start.signal('SIGKILL')
-      await start.ended
-    }
-    for (const way of ways) way.close()
+    await endStarts()
     rmSync(folder, { recursive: true, force: true })
   }
 }, stackStartMsMax)
-
-/** Starts on an empty cache of programs, and waits until it is ready without Temporal. */
-async function firstStart(name: string, variables: Readonly<Record<string, string>>) {
-  const dataDir = join(folder, name)
-  const start = await spawnStart(dataDir, `${dataDir}.log`, {
-    XDG_CACHE_HOME: `${dataDir}-cache`,
-    PATH: `${bin}:${process.env['PATH']}`,
-    ...variables,
-  })
-  started.push(start)
-  const environment = await start.ready(stackStartMsMax, { withTemporal: false })
-  const url = environment['PUBLIC_URL'] ?? ''
-  const client = createClient(url, readFileSync(join(dataDir, 'demo-key'), 'utf8').trim())
-  return { start, client, environment }
-}
 
 async function parts(environment: Readonly<Record<string, string>>) {
   const port = environment['WORKER_INTERNAL_PORT']
@@ -71,17 +47,10 @@ async function parts(environment: Readonly<Record<string, string>>) {
   return { status: answer.status, body: await answer.text() }
 }
 
-async function makesImages(client: Client, prompt: string): Promise<void> {
-  expect((await fetch(`${client.url}/readyz`)).status).toBe(200)
-  expect((await generate(client, { prompt })).status).toBe(200)
-  const { task_id: taskId } = await client.accepted(generateBody({ prompt }))
-  expect((await client.ended(taskId)).status).toBe('succeeded')
-}
-
 describe("a start that builds Temporal's server", () => {
   let ports: Awaited<ReturnType<typeof freeStartPorts>>
   let dataDir: string
-  const start = () => firstStart('builds', ports)
+  const start = () => firstStart(dataDir, { ...ports, PATH: `${bin}:${process.env['PATH']}` })
   let running: Awaited<ReturnType<typeof start>>
   beforeAll(async () => {
     ports = await freeStartPorts()
@@ -169,46 +138,3 @@ describe("a start that builds Temporal's server", () => {
     stackStartMsMax,
   )
 })
-
-it(
-  'a start without Go and without network makes images, and says what is missing and what that means',
-  async () => {
-    const missing = join(folder, 'missing')
-    mkdirSync(missing)
-    for (const name of ['go', 'temporal']) {
-      writeFileSync(join(missing, name), '#!/bin/sh\nexit 127\n', { mode: 0o755 })
-    }
-    const nowhere = 'http://127.0.0.1:1'
-    const { start, client } = await firstStart('alone', {
-      PATH: `${missing}:${process.env['PATH']}`,
-      HTTPS_PROXY: nowhere,
-      https_proxy: nowhere,
-    })
-    await makesImages(client, 'Alone [sim:delay ms=10]')
-    const line = await until('the line', () =>
-      start
-        .output()
-        .split('\n')
-        .find((each) => each.includes('works without Temporal')),
-    )
-    expect(line).toContain('the worker carries out all tasks itself')
-    expect(line).toContain('Go is not installed')
-    expect(line).toContain('Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS')
-  },
-  stackStartMsMax,
-)
-
-it(
-  "takes the operator's Temporal as soon as it answers",
-  async () => {
-    const way = await openCuttableWay((await embeddedStack()).temporalAddress)
-    ways.push(way)
-    way.cut(true)
-    const { start, client } = await firstStart('given', { TEMPORAL_ADDRESS: way.address })
-    await makesImages(client, 'Before [sim:delay ms=10]')
-    expect(start.output()).toContain(`Temporal at ${way.address} (TEMPORAL_ADDRESS) failed`)
-    way.cut(false)
-    await until('Temporal', () => start.output().includes('Temporal is ready at') || undefined)
-  },
-  stackStartMsMax,
-)

@@ -94,7 +94,7 @@ it("does not open Temporal's HTTP API, which pages in a browser could call", asy
   const ports = Array.from({ length: 8 }, (_, index) => first + index)
   const answers = await Promise.all(
     ports.map(async (port) => {
-      const signal = AbortSignal.timeout(2_000)
+      const signal = AbortSignal.timeout(500)
       const answer = await fetch(`http://127.0.0.1:${port}/api/v1/namespaces`, { signal })
         .then(({ ok }) => ok)
         .catch(() => false)
@@ -111,24 +111,25 @@ it('refuses a second start on its DATA_DIR, and keeps running', async () => {
   expect((await fetch(`${client.url}/readyz`)).status).toBe(200)
 })
 
-it.each(['postgres', 'temporal', 'worker', 'api'] as const)(
-  'starts %s again when it ends unasked, and goes on',
-  async (part) => {
-    const pid = start.partPid(part)
-    process.kill(pid, 'SIGKILL')
-    await until('another process', () => ![0, pid].includes(start.partPid(part)) || undefined)
-    const body = generateBody({ prompt: `After ${part} [sim:delay ms=10]` })
-    const { task_id: taskId } = await until('an accepted task', () =>
-      client.accepted(body).catch(() => undefined),
-    )
-    const record = await until('its end', () => client.ended(taskId).catch(() => undefined))
-    expect(record.status).toBe('succeeded')
-  },
-)
+it('starts each part again when it ends unasked, and goes on', async () => {
+  const parts = ['postgres', 'temporal', 'worker', 'api'] as const
+  const before = parts.map((part) => start.partPid(part))
+  for (const pid of before) process.kill(pid, 'SIGKILL')
+  await until('other processes', () => {
+    const now = parts.map((part) => start.partPid(part))
+    return now.every((pid, n) => ![0, before[n]].includes(pid)) || undefined
+  })
+  const body = generateBody({ prompt: 'After the kills [sim:delay ms=10]' })
+  const { task_id: taskId } = await until('an accepted task', () =>
+    client.accepted(body).catch(() => undefined),
+  )
+  const record = await until('its end', () => client.ended(taskId).catch(() => undefined))
+  expect(record.status).toBe('succeeded')
+})
 
 it('stops on Ctrl-C after the calls under way, when npm repeats the signal of the terminal', async () => {
-  const answer = generate(client, { prompt: 'Late [sim:delay ms=3000]' })
-  await sleep(1_000)
+  const answer = generate(client, { prompt: 'Late [sim:delay ms=1500]' })
+  await sleep(500)
   start.signal('SIGINT')
   await sleep(50)
   start.signal('SIGINT')

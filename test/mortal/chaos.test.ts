@@ -7,7 +7,7 @@ import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { runWebhookChaos } from '../support/webhooks/runWebhookChaos.ts'
 
 const seed = 20_261_121
-const [strikeMs, pauseMs, drainMs] = [6_000, 1_000, 60_000]
+const [strikeMs, pauseMs, drainMs] = [3_000, 500, 60_000]
 
 describe('the service while processes are killed and stopped, connections are cut and the upstream fails', () => {
   let tasks: ChaosReport

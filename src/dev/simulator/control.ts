@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { z } from 'zod'
 import type { CallLog } from './calls.ts'
 import { matcherSchema } from './calls.ts'
@@ -28,8 +29,8 @@ const callsQuery = z.strictObject({
   timeoutMs: z.coerce.number().pipe(z.int().nonnegative().max(waitMsMax)).optional(),
 })
 
-const faultText = z.string().superRefine((text, context) => {
-  const parsed = parseFault(text)
+const faultText = z.string().superRefine((given, context) => {
+  const parsed = parseFault(given)
   if (!parsed.ok) context.addIssue(parsed.failure)
 })
 const scriptBody = z.strictObject({
@@ -88,20 +89,14 @@ async function callsReply(
   return jsonReply(200, { calls: await log.untilCalls(count, matcher, timeoutMs, left.signal) })
 }
 
-const bodyCharactersMax = 1024 * 1024
-
 /** Gives the body to `act`, and answers with what that returns. An absent body is an empty object. */
 async function withBody<Body>(
   request: IncomingMessage,
   schema: z.ZodType<Body>,
   act: (body: Body) => object | void,
 ): Promise<Reply> {
-  let text = ''
-  const received: AsyncIterable<string> = request.setEncoding('utf8')
-  for await (const chunk of received) {
-    if (text.length <= bodyCharactersMax) text += chunk
-  }
-  const parsed = schema.safeParse(text === '' ? {} : parseJson(text.slice(0, bodyCharactersMax)))
+  const body = await text(request)
+  const parsed = schema.safeParse(body === '' ? {} : parseJson(body))
   return parsed.success ? jsonReply(200, act(parsed.data) ?? {}) : refused(parsed.error)
 }
 

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import sharp from 'sharp'
 import { z } from 'zod'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
@@ -9,7 +8,7 @@ import { succeed } from '../../domain/result.ts'
 import type { EncodedImage } from './drawImage.ts'
 import type { AnswerFault } from './faults.ts'
 import type { ModelProfile } from './modelsA.ts'
-import { nearestRatio, profileOf, sizeOfTier, usageOf } from './modelsA.ts'
+import { profileOf, sizeOfTier, usageOf } from './modelsA.ts'
 import type { OrderA, OrderRead, Problem, SourceImage } from './order.ts'
 import { refuse, sourceOf } from './order.ts'
 
@@ -72,7 +71,7 @@ export async function readOrderA(model: string, body: unknown): Promise<OrderRea
   const { responseModalities, imageConfig = {}, seed } = request.generationConfig ?? {}
   const modalities = responseModalities ?? ['TEXT', 'IMAGE']
   const tier = imageConfig.imageSize ?? '1K'
-  const ratio = imageConfig.aspectRatio ?? (await ratioOf(sources, profile))
+  const ratio = imageConfig.aspectRatio ?? '1:1'
   return succeed({
     family: 'A',
     action: sources.length > 0 ? 'edit' : 'generate',
@@ -161,17 +160,6 @@ function refusalOf(
   return tiers.length === 0
     ? 'imageSize is not supported for this model.'
     : `imageSize must be one of ${tiers.join(', ')}.`
-}
-
-/**
- * Returns the model's ratio that is nearest to the first source image, or 1:1 when that cannot be decoded.
- */
-async function ratioOf([first]: readonly SourceImage[], { ratios }: ModelProfile): Promise<string> {
-  if (first?.content === undefined) return '1:1'
-  const metadata = await sharp(first.content)
-    .metadata()
-    .catch(() => undefined)
-  return metadata === undefined ? '1:1' : nearestRatio(metadata, ratios)
 }
 
 type Json = Readonly<Record<string, unknown>>

@@ -170,19 +170,17 @@ function checkFault(
  *     fault     = kind *( SP name "=" value )
  *     value     = *( any character but white space, double quotes and brackets ) | DQUOTE text DQUOTE
  *
- * Values such as `3` and `true` without quotes are read as numbers and booleans. Only the first 50 directives
- * of a prompt count. A directive whose fault has more than 500 characters does not count: it stays in the
+ * Values such as `3` and `true` without quotes are read as numbers and booleans.
+ * A directive whose fault has more than 500 characters does not count: it stays in the
  * prompt as text.
  */
 const directivePattern = /\[sim:([^\][]{1,500})\]/g
 const fieldPattern = /([a-z][a-z-]*)=(?:"([^"]*)"|([^\s"]*))(?:\s+|$)/y
-const directivesMax = 50
 
 /** Returns the faults that a prompt asks for, in order. When one cannot be read, fails and says why. */
 export function findDirectives(prompt: string): Result<readonly Fault[], string> {
   const faults: Fault[] = []
   for (const [, text = ''] of prompt.matchAll(directivePattern)) {
-    if (faults.length >= directivesMax) break
     const parsed = parseFault(text)
     if (!parsed.ok) return parsed
     faults.push(parsed.value)

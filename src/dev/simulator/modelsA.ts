@@ -12,8 +12,6 @@ export type ModelProfile = {
   readonly thinks: boolean
 }
 
-type Pixels = { readonly width: number; readonly height: number }
-
 /**
  * The pixels of the 1K tier by ratio, as the vendor documents them. The sizes of the other tiers are
  * multiples of these.
@@ -55,23 +53,13 @@ export function profileOf(model: string): ModelProfile {
 }
 
 /** Returns the size of an image. Throws when the tier or the ratio is not in the tables above. */
-export function sizeOfTier(tier: string, ratio: string): Pixels {
+export function sizeOfTier(tier: string, ratio: string) {
   const pixels = pixels1K[ratio]
   const factor = tierFactors[tier]
   if (pixels === undefined || factor === undefined) {
     throw new Error(`Bug: no pixel size for ${tier} ${ratio}`)
   }
   return { width: pixels[0] * factor, height: pixels[1] * factor }
-}
-
-/** Returns the ratio whose shape is nearest to the given size. */
-export function nearestRatio(size: Pixels, ratios: readonly string[]): string {
-  const wanted = Math.log(size.width / size.height)
-  const distance = (ratio: string): number => {
-    const { width, height } = sizeOfTier('1K', ratio)
-    return Math.abs(Math.log(width / height) - wanted)
-  }
-  return ratios.toSorted((a, b) => distance(a) - distance(b))[0] ?? '1:1'
 }
 
 const thoughtsTokenCount = 180

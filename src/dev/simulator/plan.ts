@@ -22,12 +22,6 @@ export type RateLimit = {
   readonly windowMs: number
 }
 
-/**
- * Limit for the number of prompts that are counted, so that memory stays small. Beyond this number, the
- * prompt that was not called for the longest time is forgotten, and its count begins again.
- */
-const countedPromptsMax = 50_000
-
 export type Plan = ReturnType<typeof createPlan>
 
 /**
@@ -38,17 +32,6 @@ export function createPlan(latency: Latency) {
   let windows: { limit: RateLimit; endsAtMs: number; used: number }[] = []
   const callsByPrompt = new Map<string, number>()
   const heldCalls = new Set<{ order: ImageOrder; released: AbortController }>()
-
-  /** Returns how many calls with the same prompt came before this call. Then counts this call too. */
-  function countCall(prompt: string): number {
-    const key = digestOf(prompt)
-    const before = callsByPrompt.get(key) ?? 0
-    callsByPrompt.delete(key)
-    callsByPrompt.set(key, before + 1)
-    const [oldest] = callsByPrompt.keys()
-    if (callsByPrompt.size > countedPromptsMax && oldest !== undefined) callsByPrompt.delete(oldest)
-    return before
-  }
 
   async function hold(order: ImageOrder, signal: AbortSignal): Promise<void> {
     const held = { order, released: new AbortController() }
@@ -107,7 +90,9 @@ export function createPlan(latency: Latency) {
     const directives = findDirectives(order.prompt)
     if (!directives.ok) return directives
     if (directives.value.length === 0) return succeed(undefined)
-    let passed = countCall(order.prompt)
+    const key = digestOf(order.prompt)
+    let passed = callsByPrompt.get(key) ?? 0
+    callsByPrompt.set(key, passed + 1)
     const fault = directives.value.find((candidate) => {
       const isNow = passed < timesOf(candidate, Infinity)
       passed -= timesOf(candidate, Infinity)

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { arrayBuffer } from 'node:stream/consumers'
 import type { SimulatorCall } from './calls.ts'
+import { digestOf } from './calls.ts'
 import type { Operation } from './endpoints.ts'
 import { readOrderA } from './familyA.ts'
 import { readEdit, readGeneration } from './familyB.ts'
@@ -14,41 +15,15 @@ export async function readOrder(
   call: SimulatorCall,
 ): Promise<OrderRead> {
   if (operation.endpoint.family === 'A') call.model = operation.target
-  const bytes = await readBody(request, call)
-  if (bytes === undefined) return refuse(413, 'Request payload size exceeds the limit.')
+  const bytes = Buffer.from(await arrayBuffer(request))
+  call.bodyBytes = bytes.length
+  call.bodySha256 = digestOf(bytes)
   const read = await checkBody(operation, bytes, request.headers['content-type'] ?? '', call)
   if (!read.ok) return read
   const { action, model, prompt, sources } = read.value
   const images = sources.map(({ content: _content, ...image }) => image)
   Object.assign(call, { action, model, prompt, images })
   return read
-}
-
-/** Limit for the bytes of a body. More than enough for 64 MiB of images as base64. */
-const bodyBytesMax = 256 * 1024 * 1024
-
-/**
- * Returns the body, or `undefined` when it is too large. Reads even a large body to its end, because only
- * then does the client read the answer.
- */
-async function readBody(
-  request: IncomingMessage,
-  call: SimulatorCall,
-): Promise<Buffer<ArrayBuffer> | undefined> {
-  const hash = createHash('sha256')
-  const chunks: Buffer[] = []
-  let size = 0
-  const received: AsyncIterable<Buffer> = request
-  for await (const chunk of received) {
-    size += chunk.length
-    if (size > bodyBytesMax) continue
-    hash.update(chunk)
-    chunks.push(chunk)
-  }
-  if (size > bodyBytesMax) return undefined
-  call.bodyBytes = size
-  call.bodySha256 = hash.digest('hex')
-  return Buffer.concat(chunks)
 }
 
 async function checkBody(

@@ -65,7 +65,6 @@ export async function serveCall(
   const exchange = { ...deps, operation, request, response, call, gone, breaking }
   response.once('close', () => connection.abort())
   response.setHeader('x-request-id', call.id)
-  if (family === 'B') response.setHeader('openai-version', '2020-10-01')
   try {
     await answer(exchange)
     await untilGone(gone)
@@ -168,9 +167,6 @@ async function produce(
     plan.wait(order, fault, gone),
   ])
   const reply = answerReply(order, images, fault, strayUrl(request))
-  if (order.family === 'B') {
-    response.setHeader('openai-processing-ms', String(Date.now() - call.at))
-  }
   if (!isOf('transfer', fault)) return deliverWhole(response, reply)
   const at = growAt(reply.body, images)
   return deliverTransferFault({ response, gone, breaking }, reply, fault, at)

@@ -6,8 +6,6 @@ const drawn = useSimulator({ image: 'drawn' })
 const tiny = useSimulator({ image: 'tiny' })
 const fields = { model: 'm', prompt: 'a red bicycle' }
 
-const wide = await pngOf(300, 200)
-
 /**
  * Counts the pixels of an image whose red, green and blue are all at least these values, and at most those.
  */
@@ -37,7 +35,6 @@ describe('a drawn image', () => {
     ['2752x1536', bodyA('x', [], { imageConfig: { aspectRatio: '16:9', imageSize: '2K' } })],
     ['192x1536', bodyA('x', [], { imageConfig: { aspectRatio: '1:8', imageSize: '512' } })],
     ['3072x384', bodyA('x', [], { imageConfig: { aspectRatio: '8:1' } })],
-    ['1264x848', bodyA('in the shape of the source', [wide])],
   ])('of family A has the size %s', async (size, body) => {
     const answer = await drawn.callA(body, { model: 'familya-3.1-flash-image' })
     const { width, height, format } = await sharp(imagesOf(answer)[0]).metadata()

@@ -87,7 +87,6 @@ describe('the simulated family A', () => {
 describe('the simulated family B', () => {
   it('answers a generation with as many different images as asked, and their tokens', async () => {
     const answer = await callB(bodyB('a heron', { size: '2048x2048', quality: 'low', n: 2 }))
-    expect(answer.headers.get('openai-processing-ms')).toMatch(/^\d+$/)
     expect(new Set(imagesOf(answer).map((image) => image.toString('hex'))).size).toBe(2)
     expect(answer.json).toMatchObject({
       created: expect.any(Number),

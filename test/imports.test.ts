@@ -108,7 +108,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/store',
     'src/tasks',
     'src/wiring',
-    '@temporalio/testing',
     'pg',
     'sharp',
     'zod',

@@ -19,8 +19,7 @@ const callSchema = z.object({
   action: z.enum(actions).nullable().default(null),
   model: text,
   prompt: text,
-  apiKeyPresent: z.boolean(),
-  /** The first 8 hexadecimal digits of the key's SHA-256. They show which channel made the call. */
+  /** The first 8 hexadecimal digits of the key's SHA-256. They show which channel made the call. Null without a key. */
   apiKeyDigest: text,
   idempotencyKey: text,
   headers: z.record(z.string(), z.string()),
@@ -104,16 +103,28 @@ export function createCallLog() {
   ): Promise<SimulatorCall[]> {
     const deadlineAtMs = Date.now() + timeoutMs
     for (;;) {
-      const begun = calls.filter((call) => matches(matcher, call)).length
-      const isOver = Date.now() > deadlineAtMs || signal?.aborted === true
-      if (begun >= count || isOver) return list(matcher)
+      const begun = list(matcher)
+      if (begun.length >= count || Date.now() > deadlineAtMs || signal?.aborted) return begun
       await sleep(waitPollMs)
     }
   }
 
   /** Adds a request whose headers have arrived. The caller completes what it returns. */
-  function open(request: IncomingMessage, family: Family, key: string | undefined): SimulatorCall {
-    const call = newCall(request, family, key)
+  function open(
+    { headers }: IncomingMessage,
+    family: Family,
+    key: string | undefined,
+  ): SimulatorCall {
+    const logged = Object.entries(headers).filter(([name]) => loggedHeaders.has(name))
+    const call = callSchema.parse({
+      id: `req_${randomBytes(12).toString('hex')}`,
+      family,
+      at: Date.now(),
+      apiKeyDigest: key === undefined ? null : digestOf(key).slice(0, 8),
+      idempotencyKey: headers['idempotency-key']?.toString() ?? null,
+      headers: Object.fromEntries(logged),
+      body: null,
+    })
     calls.push(call)
     if (calls.length > callsMax) calls = calls.slice(-callsMax / 2)
     return call
@@ -126,36 +137,15 @@ export function createCallLog() {
     throw new Error(`The simulator saw ${begun.length} of ${count} calls within ${timeoutMs} ms`)
   }
 
-  function clear(): void {
-    calls = []
-  }
-
-  return { list, untilCalls, open, waitForCalls, clear }
+  return { list, untilCalls, open, waitForCalls, clear: () => void (calls = []) }
 }
 
 const loggedHeaders = new Set([
   'content-type',
   'content-length',
   'transfer-encoding',
-  'accept',
-  'accept-encoding',
-  'user-agent',
   'traceparent',
 ])
-
-function newCall(request: IncomingMessage, family: Family, key: string | undefined): SimulatorCall {
-  const headers = Object.entries(request.headers).filter(([name]) => loggedHeaders.has(name))
-  return callSchema.parse({
-    id: `req_${randomBytes(12).toString('hex')}`,
-    family,
-    at: Date.now(),
-    apiKeyPresent: key !== undefined,
-    apiKeyDigest: key === undefined ? null : digestOf(key).slice(0, 8),
-    idempotencyKey: request.headers['idempotency-key']?.toString() ?? null,
-    headers: Object.fromEntries(headers),
-    body: null,
-  })
-}
 
 /** Returns the SHA-256 in lower-case hexadecimal. */
 export function digestOf(value: string | Uint8Array): string {

@@ -94,7 +94,7 @@ async function answer(exchange: Exchange): Promise<void> {
   const { operation, request, response, call, plan } = exchange
   const { family, vendor } = operation.endpoint
   const read = await readOrder(operation, request, call)
-  if (!call.apiKeyPresent) {
+  if (call.apiKeyDigest === null) {
     call.fault = 'bad-key'
     return deliverWhole(response, badKeyReply(vendor))
   }

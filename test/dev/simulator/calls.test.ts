@@ -25,7 +25,6 @@ describe('the call log', () => {
       action: 'edit',
       model: 'familya-3-pro-image',
       prompt: 'to be logged',
-      apiKeyPresent: true,
       apiKeyDigest: sha256('key').slice(0, 8),
       idempotencyKey: 'abc',
       headers: { traceparent: '00-1-1-00', 'content-type': 'application/json' },

@@ -63,11 +63,14 @@ const statusNames: Readonly<Record<string, string>> = {
 const badKeyB =
   '401 invalid_api_key: Incorrect API key provided. You can find your API key in your account settings.'
 
-/** Family B: the status, the code where there is one, and the message. */
+/**
+ * Family B: the status, the code where there is one, the type where it is not `invalid_request_error` or `server_error`
+ * by the status, and the message.
+ */
 const errorsB: Readonly<Record<string, string>> = {
   '429':
-    '429 rate_limit_exceeded: Rate limit reached for {model} on images per min. Please try again later.',
-  quota: `429 insufficient_quota: ${quotaMessage}`,
+    '429 rate_limit_exceeded requests: Rate limit reached for {model} on images per min. Please try again later.',
+  quota: `429 insufficient_quota insufficient_quota: ${quotaMessage}`,
   billing: '400 billing_hard_limit_reached: Billing hard limit has been reached.',
   '400': '400 invalid_value: Invalid value.',
   '401': badKeyB,
@@ -78,19 +81,10 @@ const errorsB: Readonly<Record<string, string>> = {
     '403 unsupported_country_region_territory: Country, region, or territory not supported.',
   '404': "404 model_not_found: The model '{model}' does not exist or you do not have access to it.",
   moderation:
-    '400 moderation_blocked: Your request was rejected by the safety system. If you believe this is an error, contact support.',
+    '400 moderation_blocked image_generation_user_error: Your request was rejected by the safety system. If you believe this is an error, contact support.',
   '500': '500: The server had an error while processing your request.',
-  '503': '503 server_is_overloaded: The server is currently overloaded. Please try again later.',
-}
-
-/**
- * The types of family B's errors, where they are not `invalid_request_error` or `server_error` by the status.
- */
-const typesB: Readonly<Record<string, string>> = {
-  '429': 'requests',
-  quota: 'insufficient_quota',
-  moderation: 'image_generation_user_error',
-  '503': 'service_unavailable_error',
+  '503':
+    '503 server_is_overloaded service_unavailable_error: The server is currently overloaded. Please try again later.',
 }
 
 /** An error before it is written in the format of its vendor. */
@@ -155,13 +149,11 @@ function chosen(fault: ErrorFault): Partial<ErrorParts> {
   return defined({ code: fault.code, type: fault.kind === '429' ? type : undefined })
 }
 
-/**
- * Reads a row of a table: `status word: message`. A fault of the kind `status` has none and chooses all
- * itself.
- */
+/** Reads a row of a table. A fault of the kind `status` has none and chooses all itself. */
 function readRow(row: string | undefined, model: string) {
-  const [, status, word, message = ''] = /^(\d+)(?: (\w+))?: (.*)$/.exec(row ?? '') ?? []
-  return { status: Number(status), word, message: message.replace('{model}', () => model) }
+  const [, status, word, type, message = ''] =
+    /^(\d+)(?: (\w+))?(?: (\w+))?: (.*)$/.exec(row ?? '') ?? []
+  return { status: Number(status), word, type, message: message.replace('{model}', () => model) }
 }
 
 function partsA(key: string, model = '') {
@@ -171,8 +163,8 @@ function partsA(key: string, model = '') {
 }
 
 function partsB(key: string, model = '') {
-  const { status, word, message } = readRow(errorsB[key], model)
-  return { status, message, type: typesB[key], code: word ?? null }
+  const { word, ...row } = readRow(errorsB[key], model)
+  return { ...row, code: word ?? null }
 }
 
 /** Writes google.rpc.Status as JSON. */

@@ -18,19 +18,10 @@ import { readOrder } from './readOrder.ts'
 import type { Reply } from './reply.ts'
 import { htmlReply, jsonReply } from './reply.ts'
 
-type Dependencies = {
-  readonly log: CallLog
+/** A call under way: its connection, and its entry in the log. */
+type Exchange = {
   readonly plan: Plan
   readonly image: ImageMode
-  /**
-   * Aborts when the simulator closes. Clients that lose their connection after that did not leave by
-   * themselves.
-   */
-  readonly closing: AbortSignal
-}
-
-/** A call under way: its connection, and its entry in the log. */
-type Exchange = Dependencies & {
   readonly operation: Operation
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -48,21 +39,21 @@ type Exchange = Dependencies & {
 export const strayPath = '/elsewhere/image.png'
 
 /**
- * Serves one call of a vendor's API, from its headers to the last byte of the answer, and returns its log
- * entry.
+ * Serves one call of a vendor's API, from its headers to the last byte of the answer, and returns its log entry.
+ * `closing` aborts when the simulator closes: clients that lose their connection after that did not leave by themselves.
  */
 export async function serveCall(
   operation: Operation,
   request: IncomingMessage,
   response: ServerResponse,
-  deps: Dependencies,
+  deps: Pick<Exchange, 'plan' | 'image'> & { readonly log: CallLog; readonly closing: AbortSignal },
 ): Promise<SimulatorCall> {
   const { family, vendor } = operation.endpoint
-  const call = deps.log.open(request, family, keyOf(vendor, request.headers))
-  const connection = new AbortController()
+  const { log, closing, ...rest } = deps
+  const call = log.open(request, family, keyOf(vendor, request.headers))
+  const [connection, breaking] = [new AbortController(), new AbortController()]
   const gone = connection.signal
-  const breaking = new AbortController()
-  const exchange = { ...deps, operation, request, response, call, gone, breaking }
+  const exchange = { ...rest, operation, request, response, call, gone, breaking }
   response.once('close', () => connection.abort())
   response.setHeader('x-request-id', call.id)
   try {
@@ -74,7 +65,7 @@ export async function serveCall(
     const cutOff = request.destroyed && !request.complete
     if (!gone.aborted && !cutOff) reportBug(exchange, error)
   }
-  const broken = breaking.signal.aborted || deps.closing.aborted
+  const broken = breaking.signal.aborted || closing.aborted
   call.status = response.headersSent ? response.statusCode : null
   call.clientAborted = !response.writableFinished && !broken
   call.finishedAt = Date.now()
@@ -93,26 +84,24 @@ function reportBug({ call, response, breaking }: Exchange, error: unknown): void
 async function answer(exchange: Exchange): Promise<void> {
   const { operation, request, response, call, plan } = exchange
   const { family, vendor } = operation.endpoint
+  const refuse = (fault: string, reply: Reply): void => {
+    call.fault = fault
+    deliverWhole(response, reply)
+  }
   const read = await readOrder(operation, request, call)
-  if (call.apiKeyDigest === null) {
-    call.fault = 'bad-key'
-    return deliverWhole(response, badKeyReply(vendor))
-  }
-  if (!read.ok) {
-    call.fault = 'invalid'
-    return deliverWhole(response, problemReply(family, read.failure))
-  }
+  if (call.apiKeyDigest === null) return refuse('bad-key', badKeyReply(vendor))
+  if (!read.ok) return refuse('invalid', problemReply(family, read.failure))
   const order = read.value
-  const retryAfter = plan.refusedForSeconds(order.model, Date.now())
+  const nowMs = Date.now()
+  const retryAfter = plan.refusedForSeconds(order.model, nowMs)
   if (retryAfter !== undefined) {
-    call.fault = 'limit'
-    return deliver(exchange, order, { kind: '429', retryAfter, form: 'seconds', details: true })
+    const limited = { kind: '429', retryAfter, form: 'seconds', details: true } as const
+    return refuse('limit', errorReply(family, limited, order.model, nowMs))
   }
   const planned = plan.next(order)
   if (!planned.ok) {
-    call.fault = 'bad-directive'
     const problem = { status: 400, message: planned.failure }
-    return deliverWhole(response, problemReply(family, problem))
+    return refuse('bad-directive', problemReply(family, problem))
   }
   call.fault = planned.value?.kind ?? null
   return deliver(exchange, order, planned.value)
@@ -138,13 +127,11 @@ async function deliver(
       return untilGone(gone)
     case 'html':
       return deliverWhole(response, htmlReply(200, 'Welcome to nginx!'))
-    case 'empty': {
-      const headers = { 'content-type': 'application/json' }
-      return deliverWhole(response, { status: 200, headers, body: '' })
-    }
+    case 'empty':
+      return deliverWhole(response, { ...jsonReply(200, ''), body: '' })
     case 'redirect': {
-      const headers = { location: strayUrl(request), 'content-type': 'text/plain' }
-      return deliverWhole(response, { status: fault.status, headers, body: '' })
+      const headers = { location: strayUrl(request) }
+      return deliverWhole(response, { ...htmlReply(fault.status, 'Found', headers), body: '' })
     }
     default:
       return assertNever(fault)

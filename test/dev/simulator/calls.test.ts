@@ -47,11 +47,6 @@ describe('the call log', () => {
     expect(running().calls()[0]?.body).toEqual(body)
   })
 
-  it('contains refused requests', async () => {
-    await callB(bodyB('x', { colour: 'red' }))
-    expect(running().calls()[0]).toMatchObject({ fault: 'invalid', status: 400, billed: false })
-  })
-
   it('says when a client leaves during a call', async () => {
     running().script({}, ['delay ms=5000'])
     const leaving = new AbortController()

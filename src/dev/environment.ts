@@ -12,19 +12,10 @@ const commonNodeFlags = ['--max-semi-space-size=4', '--v8-pool-size=1'] as const
 /**
  * Flags of Node for an API and a worker. The Dockerfile and docker-compose.yml set the same.
  *
- * `--max-semi-space-size`: V8 uses up to three semi-spaces, so young objects get at most 12 MiB, and not the
- * 48 MiB or more that they get under load by default. The bytes of an image lie outside of the heap, and V8
- * frees them when it collects their `Buffer`, which is a young object. With less room V8 collects more often,
- * so these bytes are freed sooner.
- *
- * `--v8-pool-size`: by default V8 has four threads beside the main one, which collect garbage and compile. On
- * a machine with two processors they keep the main thread from running, for 30 ms and more at a time under
- * large bodies. With one such thread it waits up to 12 ms, and a synchronous call costs 7 % less CPU time.
- *
- * `--heap-growing-percent`: after each full collection V8 decides how far the heap may grow until the next
- * one. While 100 MiB of bodies and images lie outside of the heap, it allows so little that it collects twice
- * a second. With this flag the heap always doubles. A worker, which has more such bytes under way, would take
- * 25 MiB more memory with it.
+ * `--max-semi-space-size`: V8 collects young objects more often, such as the `Buffer` of an image, whose bytes lie
+ * outside of the heap. So these bytes are freed sooner. `--v8-pool-size`: on two processors, the four threads of V8 keep
+ * the main thread from running for 30 ms and more under large bodies. `--heap-growing-percent`: with 100 MiB of bodies
+ * outside of the heap, V8 would collect the whole heap twice a second. A worker would take 25 MiB more with it.
  */
 export const serviceNodeFlags = {
   api: [...commonNodeFlags, '--heap-growing-percent=100'],

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { chown, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { chown, lchown, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { Client } from 'pg'
@@ -49,6 +49,13 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
   const within = await withoutRoot(env)
   const password = await readPassword(dataDir, pgData)
   await initialize({ binDir, pgData, within }, { password, env })
+  // A backup that root has restored belongs to root.
+  if (within.length > 0 && statSync(pgData).uid !== ordinaryUser) {
+    const files = readdirSync(pgData, { recursive: true, encoding: 'utf8' })
+    for (const file of ['.', ...files]) {
+      await lchown(join(pgData, file), ordinaryUser, ordinaryUser)
+    }
+  }
   const socket = join(pgData, `.s.PGSQL.${port}`)
   const hasSocket = Buffer.byteLength(socket) <= socketPathBytesMax
   // A killed PostgreSQL leaves these files. Their process id may belong to another program by now, which

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assertNever } from '../../domain/assertNever.ts'
 import type { CallLog, SimulatorCall } from './calls.ts'
-import { deliverTransferFault, deliverWhole, untilGone } from './deliver.ts'
 import type { EncodedImage, ImageMode } from './drawImage.ts'
 import { makeImages } from './drawImage.ts'
 import type { Operation } from './endpoints.ts'
@@ -16,7 +15,7 @@ import type { ImageOrder } from './order.ts'
 import type { Plan } from './plan.ts'
 import { readOrder } from './readOrder.ts'
 import type { Reply } from './reply.ts'
-import { htmlReply, jsonReply } from './reply.ts'
+import { deliverTransferFault, deliverWhole, htmlReply, jsonReply, untilGone } from './reply.ts'
 
 /** A call under way: its connection, and its entry in the log. */
 type Exchange = {
@@ -155,8 +154,8 @@ async function produce(
   ])
   const reply = answerReply(order, images, fault, strayUrl(request))
   if (!isOf('transfer', fault)) return deliverWhole(response, reply)
-  const at = growAt(reply.body, images)
-  return deliverTransferFault({ response, gone, breaking }, reply, fault, at)
+  const growAt = growthAt(reply.body, images)
+  return deliverTransferFault(response, reply, fault, { growAt, gone, breaking })
 }
 
 /** Returns how many images are made for the call. If the number is not 0, the vendor charges for the call. */
@@ -189,7 +188,7 @@ function strayUrl({ headers }: IncomingMessage): string {
  * Returns the position where more base64 can be inserted into the first image, or 0 when there is no image.
  * The position is before the last group of four characters, because only that group may contain padding.
  */
-function growAt(body: string, images: readonly EncodedImage[]): number {
+function growthAt(body: string, images: readonly EncodedImage[]): number {
   const data = images[0]?.data ?? ''
   return data === '' ? 0 : body.indexOf(data) + data.length - 4
 }

@@ -75,6 +75,8 @@ function oneColour([r = 0, g = 0, b = 0]: Buffer): Sharp {
 
 const sourcePixelsMax = 200_000_000
 const channels = 3
+/** So many rows of the sky have one colour: the next row would differ by less than one step. */
+const bandRows = 4
 
 /**
  * Draws the prompt on the first source image, or on a landscape. The pixels are set here: the same picture as an SVG
@@ -121,9 +123,10 @@ function landscape({ width, height }: ImageOrder, seed: Buffer): Buffer {
         pixels.fill(colour, (row * width + from) * channels, (row * width + to) * channels)
     }
   }
-  for (let row = 0; row < height; row += 1) {
+  for (let row = 0; row < height; row += bandRows) {
     const colour = mixed(top, horizon, Math.min(1, row / height / 0.7))
-    pixels.fill(colour, row * width * channels, (row + 1) * width * channels)
+    const end = Math.min(height, row + bandRows)
+    pixels.fill(colour, row * width * channels, end * width * channels)
   }
   const sun = Math.min(width, height) * chance(9, 0.07, 0.13)
   const sunAt = height * chance(11, 0.5, 0.6)

@@ -58,7 +58,11 @@ async function attack({ check, atMost }: Bench, service: BenchService): Promise<
   await hostile.stop()
   await others.stop()
   for (const [name, sample] of Object.entries(attacked)) {
-    const before = idle[name] ?? []
+    const before = idle[name]
+    if (before === undefined) {
+      check(`${sample.length} times ${name}`, false)
+      continue
+    }
     print(describeMs(`${name}, idle`, before))
     print(describeMs(`${name}, attacked`, sample))
     const idleMs = percentile(before, 0.99)

@@ -108,6 +108,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/store',
     'src/tasks',
     'src/wiring',
+    '@temporalio/testing',
     'pg',
     'sharp',
     'zod',

@@ -1,19 +1,25 @@
+import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
+import { assertNever } from '../domain/assertNever.ts'
 import { migrateTemporal, readHistory } from '../wiring/cliTemporal.ts'
-import type { Launch } from './child.ts'
+import type { Launch, Part } from './child.ts'
 import { httpFault, startChild } from './child.ts'
-import { basicEnvironment, StartError } from './command.ts'
+import { basicEnvironment } from './command.ts'
 import type { EmbeddedParts } from './environment.ts'
-import { buildGoTools } from './goTools.ts'
 import type { Postgres } from './postgres.ts'
 import { startPostgres } from './postgres.ts'
-import { prepareDatabases, temporalTools } from './temporalPrograms.ts'
+import { prepareDatabases } from './temporalDatabases.ts'
+import { findTemporal } from './temporalPrograms.ts'
 import type { Say } from './terminal.ts'
 
+/**
+ * Dynamic configuration of the embedded Temporal: the real server and the development server get the same
+ * one.
+ */
 const dynamicConfigPath = fileURLToPath(
   new URL('../../tools/temporal/embedded.yaml', import.meta.url),
 )
@@ -62,19 +68,33 @@ export async function provideTemporal(
     say(`Temporal is ready at ${temporalAddress}.`)
     return
   }
-  const programs = await buildGoTools(temporalTools, launch)
-  if (programs.kind === 'failed') {
-    throw new StartError(
-      `its server is not built (${programs.why}). Install Go 1.21 or later, or start a Temporal server yourself, such ` +
-        'as `temporal server start-dev`, and set TEMPORAL_ADDRESS',
-    )
-  }
+  const programs = await findTemporal(launch)
   show("Starting Temporal's server")
-  const ownPostgres = postgres ?? (await startPostgresForTemporal(config, launch))
-  await prepareDatabases(programs, ownPostgres, launch)
-  await startServer(programs.binDir, config, ownPostgres, launch)
-  await startUi(programs.binDir, config, launch)
-  say(`Temporal is ready: the real server, on PostgreSQL. Its UI: ${temporalUiUrl}`)
+  switch (programs.kind) {
+    case 'dev-server':
+      await startServer(config, launch, {
+        file: programs.file,
+        args: devServerArgs(config),
+      })
+      say(
+        `Temporal is ready: the development server of ${programs.version}. Its UI: ${temporalUiUrl}`,
+      )
+      return
+    case 'server': {
+      const ownPostgres = postgres ?? (await startPostgresForTemporal(config, launch))
+      await prepareDatabases(programs, ownPostgres, launch)
+      await startServer(config, launch, {
+        file: join(programs.binDir, 'temporal-server'),
+        args: ['start'],
+        env: serverVariables(config.temporalPort, ownPostgres),
+      })
+      await startUi(programs.binDir, config, launch)
+      say(`Temporal is ready: the real server, on PostgreSQL. Its UI: ${temporalUiUrl}`)
+      return
+    }
+    default:
+      return assertNever(programs)
+  }
 }
 
 /** The real server needs an embedded PostgreSQL also where Darkroom has one of its own. */
@@ -140,19 +160,38 @@ function serverVariables(port: number, postgres: Postgres): Readonly<Record<stri
   }
 }
 
+function devServerArgs(config: Config): readonly string[] {
+  const settings = readFileSync(dynamicConfigPath, 'utf8').matchAll(
+    /^([\w.]+):\n  - value: (.*)$/gm,
+  )
+  return [
+    'server',
+    'start-dev',
+    '--ip=127.0.0.1',
+    `--port=${config.temporalPort}`,
+    `--ui-port=${config.temporalUiPort}`,
+    `--namespace=${config.temporalNamespace}`,
+    '--log-level=warn',
+    `--db-filename=${join(config.dataDir, 'temporal.db')}`,
+    ...[...settings].flatMap(([, key, value]) => [
+      '--dynamic-config-value',
+      `${key}=${value?.replaceAll("'", '"')}`,
+    ]),
+  ]
+}
+
 async function startServer(
-  binDir: string,
   config: Config,
-  postgres: Postgres,
   launch: Launch,
+  program: Pick<Part, 'file' | 'args'> & { readonly env?: Readonly<Record<string, string>> },
 ): Promise<void> {
+  const { dataDir, env } = launch
   await startChild(
     {
+      ...program,
       name: 'Temporal',
-      file: join(binDir, 'temporal-server'),
-      args: ['start'],
-      env: { ...basicEnvironment(launch.env), ...serverVariables(config.temporalPort, postgres) },
-      cwd: launch.dataDir,
+      env: { ...basicEnvironment(env), ...program.env },
+      cwd: dataDir,
       log: 'temporal-server',
       stopSignal: 'SIGTERM',
       lostSignal: 'SIGKILL',
@@ -164,6 +203,7 @@ async function startServer(
   )
 }
 
+/** Starts the UI of the real server. The development server has its UI in the same process. */
 async function startUi(binDir: string, given: Config, launch: Launch): Promise<void> {
   const { temporalPort, temporalUiPort: port, temporalNamespace: defaultNamespace } = given
   const { dataDir, env, say } = launch

@@ -1,11 +1,20 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Launch } from './child.ts'
-import { basicEnvironment, runCommand, StartError } from './command.ts'
+import { runCommand, StartError } from './command.ts'
 import type { GoTools } from './goTools.ts'
-import type { Postgres } from './postgres.ts'
-import { withPostgres } from './postgres.ts'
+import { buildGoTools, userCacheDir } from './goTools.ts'
+
+/**
+ * What runs as Temporal. `server`: the real server and its tools are in the folder `binDir`, and `key` identifies
+ * their version. `dev-server`: only the Temporal CLI `file` was found, and its development server is used.
+ */
+export type TemporalPrograms =
+  | { readonly kind: 'server'; readonly binDir: string; readonly key: string }
+  | { readonly kind: 'dev-server'; readonly file: string; readonly version: string }
 
 /** The Temporal programs, in the versions that tools/temporal/go.mod pins. */
 export const temporalTools: GoTools = {
@@ -19,48 +28,62 @@ export const temporalTools: GoTools = {
   ],
 }
 
-const sqlToolTimeoutMs = 120_000
-
-/** Temporal's databases, and the name of each one's schema in temporal-sql-tool. */
-const temporalDatabases = [
-  { name: 'temporal', schema: 'postgresql/v12/temporal' },
-  { name: 'temporal_visibility', schema: 'postgresql/v12/visibility' },
-] as const
+const versionTimeoutMs = 10_000
+const downloadTimeoutMs = 120_000
+/** Limit for an error message of the SDK. The message contains a long URL twice. */
+const reasonCharsMax = 120
 
 /**
- * Creates Temporal's databases, and updates their schema once for each version of the programs. A file says which
- * version is complete. So if the first start is killed before that, the next one creates them again.
+ * Finds Temporal's programs, fetches them or builds them, which can take minutes. First choice is the real server,
+ * built with Go. Second is `temporal` on PATH. Third is the CLI that the SDK downloads. Throws `StartError` when there
+ * is none.
  */
-export async function prepareDatabases(
-  { binDir, key }: { readonly binDir: string; readonly key: string },
-  { port, user, password, url }: Postgres,
-  { dataDir, env }: Launch,
-): Promise<void> {
-  const versionPath = join(dataDir, 'temporal-schema')
-  const version = (await readFile(versionPath, 'utf8').catch(() => '')).trim()
-  if (version === key) return
-  await Promise.all(temporalDatabases.map(prepare))
-  await writeFile(versionPath, `${key}\n`)
+export async function findTemporal({
+  env,
+  show,
+}: Pick<Launch, 'env' | 'show'>): Promise<TemporalPrograms> {
+  const built = await buildGoTools(temporalTools, { env, show })
+  if (built.kind === 'built') return { kind: 'server', binDir: built.binDir, key: built.key }
+  const onPath = await runCommand('temporal', ['--version'], { env, timeoutMs: versionTimeoutMs })
+  if (onPath.ok) return { kind: 'dev-server', file: 'temporal', version: onPath.output }
+  show('Downloading the Temporal CLI')
+  const downloaded = await downloadCli(join(userCacheDir(env), 'temporal-cli'))
+  if ('file' in downloaded) return { kind: 'dev-server', ...downloaded }
+  throw new StartError(
+    `its server is not built (${built.why}), \`temporal\` is not on PATH, and the Temporal CLI cannot be ` +
+      `downloaded (${downloaded.why}). Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS`,
+  )
+}
 
-  async function prepare({ name, schema }: (typeof temporalDatabases)[number]): Promise<void> {
-    if (version === '') {
-      await withPostgres(url('postgres'), async (client) => {
-        await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
-        await client.query(`CREATE DATABASE ${name}`)
-      })
-      await sqlTool(name, 'setup-schema', '-v', '0.0')
+type Downloaded = { readonly file: string; readonly version: string } | { readonly why: string }
+
+/** Finds the Temporal CLI in the user's cache, or downloads it there with the SDK's test library. */
+async function downloadCli(folder: string): Promise<Downloaded> {
+  const find = () => readdirSync(folder).find((entry) => entry.startsWith('temporal'))
+  try {
+    await mkdir(folder, { recursive: true })
+    if (find() === undefined) {
+      const timeout = sleep(downloadTimeoutMs, 'timeout' as const, { ref: false })
+      if ((await Promise.race([startOnce(folder), timeout])) === 'timeout') {
+        return { why: 'the download takes too long' }
+      }
     }
-    await sqlTool(name, 'update-schema', '--schema-name', schema)
+  } catch (error) {
+    return { why: String(error).slice(0, reasonCharsMax).replaceAll('\n', ' ') }
   }
+  const name = find()
+  if (name === undefined) return { why: 'the download left no file' }
+  return { file: join(folder, name), version: `the SDK (${name})` }
+}
 
-  async function sqlTool(database: string, ...args: readonly string[]): Promise<void> {
-    const connection = ['--ep', '127.0.0.1', '-p', String(port), '-u', user, '--db', database]
-    const ran = await runCommand(
-      join(binDir, 'temporal-sql-tool'),
-      ['--plugin', 'postgres12_pgx', ...connection, ...args],
-      { env: { ...basicEnvironment(env), SQL_PASSWORD: password }, timeoutMs: sqlToolTimeoutMs },
-    )
-    if (!ran.ok)
-      throw new StartError(`temporal-sql-tool ${args[0]} failed (${ran.end}):\n${ran.output}`)
-  }
+/**
+ * The test library downloads the CLI only to start a server. That one lacks our flags, so it is stopped at
+ * once.
+ */
+async function startOnce(downloadDir: string): Promise<void> {
+  const { TestWorkflowEnvironment } = await import('@temporalio/testing')
+  const environment = await TestWorkflowEnvironment.createLocal({
+    server: { executable: { type: 'cached-download', downloadDir } },
+  })
+  await environment.teardown()
 }

@@ -17,13 +17,18 @@ afterAll(async () => {
 })
 
 it.concurrent(
-  'a start without Go makes images, and says what is missing and what that means',
+  'a start without Go and without network makes images, and says what is missing and what that means',
   async () => {
     const missing = join(folder, 'missing')
     mkdirSync(missing)
-    writeFileSync(join(missing, 'go'), '#!/bin/sh\nexit 127\n', { mode: 0o755 })
+    for (const name of ['go', 'temporal']) {
+      writeFileSync(join(missing, name), '#!/bin/sh\nexit 127\n', { mode: 0o755 })
+    }
+    const nowhere = 'http://127.0.0.1:1'
     const { start, client } = await firstStart(join(folder, 'alone'), {
       PATH: `${missing}:${process.env['PATH']}`,
+      HTTPS_PROXY: nowhere,
+      https_proxy: nowhere,
     })
     await makesImages(client, 'Alone [sim:delay ms=10]')
     const line = await until('the line', () =>
@@ -34,8 +39,7 @@ it.concurrent(
     )
     expect(line).toContain('the worker carries out all tasks itself')
     expect(line).toContain('Go is not installed')
-    expect(line).toContain('Install Go 1.21 or later')
-    expect(line).toContain('set TEMPORAL_ADDRESS')
+    expect(line).toContain('Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS')
   },
   stackStartMsMax,
 )

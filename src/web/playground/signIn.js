@@ -32,7 +32,7 @@ export function SignIn({ opening, failure, onKey }) {
       <h2>Make an image.</h2>
       <p>Describe it, or change one you have. Your key stays in this tab until you close it.</p>
       <form onSubmit=${submit} aria-busy=${opening}>
-        <label for="key">API key</label>
+        <label class="label" for="key">API key</label>
         <div class="keyline">
           <input
             id="key"

@@ -12,13 +12,12 @@ import { html } from 'htm/preact'
  *   readonly value: Value | undefined,
  *   readonly label: (value: Value) => ComponentChildren,
  *   readonly onChoose: (value: Value) => void,
- *   readonly kind?: string,
  * }} props
  */
-export function Choices({ legend, name, values, value, label, onChoose, kind = '' }) {
+export function Choices({ legend, name, values, value, label, onChoose }) {
   if (values.length === 0) return null
   return html`
-    <fieldset class="choices ${kind}">
+    <fieldset class="choices">
       <legend>${legend}</legend>
       <div class="row">
         ${values.map(
@@ -38,16 +37,4 @@ export function Choices({ legend, name, values, value, label, onChoose, kind = '
       </div>
     </fieldset>
   `
-}
-
-/**
- * A frame in the shape of a ratio such as `3:2`, with its name.
- * @param {{ readonly ratio: string }} props
- */
-export function RatioLabel({ ratio }) {
-  if (ratio === '') return 'Auto'
-  const [width = 1, height = 1] = ratio.split(':').map(Number)
-  const longest = Math.max(width, height)
-  const style = { width: `${(width / longest) * 1.1}em`, height: `${(height / longest) * 1.1}em` }
-  return html`<i class="frame" style=${style} aria-hidden="true"></i>${ratio}`
 }

@@ -1,7 +1,6 @@
 import { html } from 'htm/preact'
 import { useCallback, useRef, useState } from 'preact/hooks'
-import { Choices, RatioLabel } from './choices.js'
-import { CurlLine } from './curlLine.js'
+import { Choices } from './choices.js'
 import { ModelChoice } from './modelChoice.js'
 import { creditsOf, creditsText, optionsOf, requestOf, sizeText } from './models.js'
 import { SourceField } from './sourceField.js'
@@ -59,7 +58,6 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
         <${Choices}
           legend="Action"
           name="action"
-          kind="segments"
           values=${options.actions}
           value=${options.action}
           label=${(/** @type {'generate' | 'edit'} */ action) => actionNames[action]}
@@ -104,7 +102,7 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           name="ratio"
           values=${options.ratios}
           value=${options.ratio}
-          label=${(/** @type {string} */ ratio) => html`<${RatioLabel} ratio=${ratio} />`}
+          label=${(/** @type {string} */ ratio) => ratio || 'Auto'}
           onChoose=${(/** @type {string} */ ratio) => onChange({ ratio })}
         />
         <${Choices}
@@ -116,7 +114,6 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           onChoose=${(/** @type {string} */ quality) => onChange({ quality })}
         />
       </div>
-      <${CurlLine} request=${request} sources=${sources.sources} />
       <div class="submitbar">
         <p class="refusal" role="alert">${missing}</p>
         <button class="primary wide" type="submit" aria-disabled=${busy}>

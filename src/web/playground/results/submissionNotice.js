@@ -24,16 +24,8 @@ function contentOf(state, onRepeat, onDismiss) {
   switch (state.phase) {
     case 'idle':
       return null
-    case 'sending': {
-      const percent = Math.floor(state.fraction * 100)
-      const text = state.fraction < 1 ? 'Uploading' : 'Waiting for the answer'
-      return html`
-        <div class="upload">
-          <label for="upload">${text}</label>
-          <progress id="upload" max="100" value=${percent}></progress>
-        </div>
-      `
-    }
+    case 'sending':
+      return html`<p class="hint">Sending…</p>`
     case 'waiting':
       return html`
         <${Notice} title="Not accepted yet" failure=${state.failure} untilMs=${state.untilMs}>

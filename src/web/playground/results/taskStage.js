@@ -7,32 +7,33 @@ import { isLive } from '../calls/watchTask.js'
 
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 /** @import { Failure } from '../calls/api.js' */
-/** @import { Note } from './useTasks.js' */
+/** @import { ImageRequest } from '../form/models.js' */
 
 /**
  * The task on display: its progress, its image, or why there is none.
  * @param {{
  *   readonly apiKey: string,
  *   readonly record: TaskRecord,
- *   readonly note: Note | undefined,
+ *   readonly request: ImageRequest | undefined,
  *   readonly cancelFailure: Failure | undefined,
  *   readonly onCancel: () => void,
  *   readonly onEdit: () => void,
  *   readonly onAgain: () => void,
  * }} props
  */
-export function TaskStage({ apiKey, record, note, cancelFailure, onCancel, onEdit, onAgain }) {
+export function TaskStage({ apiKey, record, request, cancelFailure, onCancel, onEdit, onAgain }) {
   const charged = useCharged(apiKey, record)
   const image = imageAddress(record)
-  const prompt = note?.request.prompt
+  const prompt = request?.prompt
   return html`
     <figure class="stage ${record.status}">
-      ${plateOf(record, note, image)}
+      <p class="visually-hidden" role="status">${announcementOf(record)}</p>
+      ${plateOf(record, request, image)}
       <figcaption>
         ${prompt && html`<p class="caption">${prompt}</p>`}
         <p class="facts">
           <span>${record.model}</span>
-          ${[note?.request.size, note?.request.aspect_ratio, note?.request.quality]
+          ${[request?.size, request?.aspect_ratio, request?.quality]
             .filter(Boolean)
             .map((each) => html`<span key=${each}>${each}</span>`)}
           <span>${time.format(new Date(record.completed_at ?? record.created_at))}</span>
@@ -47,7 +48,7 @@ export function TaskStage({ apiKey, record, note, cancelFailure, onCancel, onEdi
               <a class="button" href=${image} download=${fileName(record)}>Download</a>
             `
           }
-          ${note && !isLive(record) && html`<button type="button" onClick=${onAgain}>Again</button>`}
+          ${request && !isLive(record) && html`<button type="button" onClick=${onAgain}>Again</button>`}
         </div>
         <div aria-live="polite">
           ${cancelFailure && html`<${Notice} title="Not cancelled" failure=${cancelFailure} />`}
@@ -59,15 +60,15 @@ export function TaskStage({ apiKey, record, note, cancelFailure, onCancel, onEdi
 
 /**
  * @param {TaskRecord} record
- * @param {Note | undefined} note
+ * @param {ImageRequest | undefined} request
  * @param {string | undefined} image
  */
-function plateOf(record, note, image) {
-  const shape = { aspectRatio: shapeOf(note) }
+function plateOf(record, request, image) {
+  const shape = { aspectRatio: shapeOf(request) }
   if (image !== undefined) {
     return html`
       <a class="plate" href=${image} target="_blank" rel="noopener" key="image">
-        <img src=${image} alt=${note?.request.prompt ?? `Image of ${record.model}`} />
+        <img src=${image} alt=${request?.prompt ?? `Image of ${record.model}`} />
       </a>
     `
   }
@@ -121,6 +122,17 @@ function useCharged(apiKey, record) {
   return charged
 }
 
+/**
+ * Returns how the task goes on, for a screen reader. Everybody else sees it. Progress is said in quarters, because a
+ * reader would speak all the time otherwise.
+ * @param {TaskRecord} record
+ */
+function announcementOf(record) {
+  if (record.status === 'processing')
+    return `In progress, ${Math.floor(record.progress / 25) * 25} percent.`
+  return record.status === 'failed' ? `No image. ${record.error?.message ?? ''}` : record.status
+}
+
 /** @param {number} credits */
 function chargedText(credits) {
   return credits === 0 ? 'nothing charged' : `${creditsText(credits)} charged`
@@ -128,10 +140,10 @@ function chargedText(credits) {
 
 /**
  * Returns the shape of the image that is being made, as CSS writes it.
- * @param {Note | undefined} note
+ * @param {ImageRequest | undefined} request
  */
-function shapeOf(note) {
-  const { size = '', aspect_ratio = '1:1' } = note?.request ?? {}
+function shapeOf(request) {
+  const { size = '', aspect_ratio = '1:1' } = request ?? {}
   return size.includes('x') ? size.replace('x', ' / ') : aspect_ratio.replace(':', ' / ')
 }
 

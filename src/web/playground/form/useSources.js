@@ -23,6 +23,7 @@ export function useSources() {
       const added = await addSourceImages(replace ? [] : latest.current, files)
       setRefusals(added.refusals)
       store(added.images)
+      return undefined
     })
   }, [])
   return {

@@ -9,6 +9,9 @@ import { isLive } from '../calls/watchTask.js'
 
 /** @typedef {ReturnType<typeof useTasks>} Tasks */
 
+/** @type {Readonly<Record<string, ImageRequest>>} */
+const noRequests = {}
+
 const pageTasks = 24
 /** A browser opens about six connections to one origin over HTTP/1.1, and each followed task keeps one. */
 const watchedMax = 3
@@ -22,9 +25,7 @@ const requestsMax = 100
  */
 export function useTasks(apiKey, shownId) {
   const [records, setRecords] = useState(/** @type {Readonly<Record<string, TaskRecord>>} */ ({}))
-  const [requests, setRequests] = useState(
-    recall('requests', /** @type {Readonly<Record<string, ImageRequest>>} */ ({})),
-  )
+  const [requests, setRequests] = useState(recall('requests', noRequests))
   const [page, setPage] = useState(
     /** @type {{ readonly loading: boolean, readonly hasMore: boolean, readonly failure?: Failure }} */ ({
       loading: true,

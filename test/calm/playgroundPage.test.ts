@@ -145,7 +145,7 @@ describe('the page', () => {
         await expect.poll(() => tiles.count()).toBe(24)
         await press('Show older ones')
         await expect.poll(() => tiles.count()).toBe(25)
-        await page.getByRole('button', { name: /Expired/ }).click()
+        await page.getByRole('button', { name: /expired/ }).click()
         await stage.getByText('The image is no longer kept.').waitFor()
         expect(await seriousProblems(page)).toEqual([])
       },

@@ -51,7 +51,7 @@ async function openChannel(name: string) {
 
 describe('examples/channels', () => {
   it('has a file for each vendor', () => {
-    expect(names.toSorted()).toEqual([
+    expect(names.map(String).toSorted((a, b) => a.localeCompare(b))).toEqual([
       'azure',
       'azure-dated',
       'gemini',

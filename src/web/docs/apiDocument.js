@@ -36,7 +36,7 @@
  *
  * @typedef {{
  *   readonly operationId: string,
- *   readonly tags: readonly string[],
+ *   readonly tags: readonly [string],
  *   readonly summary: string,
  *   readonly description?: string,
  *   readonly security?: readonly unknown[],
@@ -44,7 +44,6 @@
  *   readonly requestBody?: { readonly content: Content },
  *   readonly responses: Readonly<Record<string, Answer>>,
  * }} DocumentOperation
- *
  * @typedef {{
  *   readonly tags: readonly { readonly name: string, readonly description: string }[],
  *   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>,
@@ -53,26 +52,12 @@
  *     readonly responses: Readonly<Record<string, Answer>>,
  *   },
  * }} ApiDocument
- *
- * An operation with its references to answers followed, and its body by media type.
- * @typedef {{
- *   readonly id: string,
- *   readonly tag: string,
- *   readonly method: string,
- *   readonly path: string,
- *   readonly summary: string,
- *   readonly description: string,
- *   readonly needsKey: boolean,
- *   readonly parameters: readonly Parameter[],
- *   readonly body?: { readonly type: string, readonly schema: Schema } | undefined,
- *   readonly answers: readonly (readonly [status: string, answer: Answer])[],
- * }} Operation
+ * @typedef {ReturnType<typeof operationsOf>[number]} Operation
  */
 
 /**
- * Returns the operations of a document, in its order.
+ * Returns the operations of a document in its order, with their references to answers followed.
  * @param {ApiDocument} document
- * @returns {readonly Operation[]}
  */
 export function operationsOf({ paths, components }) {
   return Object.entries(paths).flatMap(([path, methods]) =>
@@ -80,7 +65,7 @@ export function operationsOf({ paths, components }) {
       const [body] = Object.entries(operation.requestBody?.content ?? {})
       return {
         id: operation.operationId,
-        tag: operation.tags[0] ?? '',
+        tag: operation.tags[0],
         method: method.toUpperCase(),
         path,
         summary: operation.summary,

@@ -25,7 +25,7 @@ export function Operation({ operation, schemas }) {
         setOpened(opened || currentTarget.open)}
     >
       <summary>
-        <b class="method">${method}</b> <code>${path}</code> <span>${summary}</span>
+        <b class="method">${method}</b> <code>${path}</code> <span class="soft">${summary}</span>
       </summary>
       ${opened && html`<${Content} operation=${operation} schemas=${schemas} />`}
     </details>
@@ -85,7 +85,7 @@ function Content({ operation, schemas }) {
         `,
       )}
       <h4>Errors</h4>
-      <dl class="errors">
+      <dl class="fields">
         ${errors.map(
           ([status, answer]) => html`
             <dt key=${status}>${status}</dt>
@@ -106,16 +106,7 @@ function Content({ operation, schemas }) {
 function Samples({ operation }) {
   const samples = samplesOf(operation, new URL('.', document.baseURI).href.slice(0, -1))
   const [language, setLanguage] = useState(/** @type {keyof typeof samples} */ ('curl'))
-  const [copied, setCopied] = useState('')
   const choices = /** @type {const} */ (['curl', 'JavaScript', 'Python'])
-  const copy = async () => {
-    // Browsers offer the clipboard over HTTPS and on this machine only.
-    const written = await navigator.clipboard?.writeText(samples[language]).then(
-      () => true,
-      () => false,
-    )
-    setCopied(written ? 'Copied.' : 'The browser does not allow it. Select the text and copy it.')
-  }
   return html`
     <div class="samples">
       <p class="actions">
@@ -132,8 +123,6 @@ function Samples({ operation }) {
             </button>
           `,
         )}
-        <button type="button" class="quiet copy" onClick=${copy}>Copy</button>
-        <span role="status">${copied}</span>
       </p>
       <pre tabindex="0" role="region" aria-label="Sample"><code>${samples[language]}</code></pre>
     </div>

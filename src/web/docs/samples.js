@@ -52,7 +52,7 @@ function curlOf({ method, address, needsKey, headers, isForm, isSigned, data }) 
     ...(isForm
       ? [...fieldsOf(data).map((field) => `-F '${field.join('=')}'`), '-F image=@source.png']
       : []),
-    ...(data === undefined || isForm ? [] : [`-d '${JSON.stringify(data)}'`]),
+    ...(data === undefined || isForm ? [] : [`-d '${JSON.stringify(data, null, 2)}'`]),
     ...(isSigned ? ['-o image.png'] : []),
   ]
   const verb = method === 'GET' ? '' : ` -X ${method}`

@@ -15,8 +15,8 @@ import { html } from 'htm/preact'
 export function Notice({ title, failure, untilMs, children }) {
   return html`
     <div class="notice">
-      <p class="notice-title">${title}</p>
-      <p>${failure.message} ${failure.code && html`<code class="code">${failure.code}</code>`}</p>
+      <p><b>${title}</b></p>
+      <p>${failure.message} ${failure.code && html`<code class="soft">${failure.code}</code>`}</p>
       ${untilMs && html`<p>Trying again at ${time.format(untilMs)}.</p>`}
       ${children && html`<div class="actions">${children}</div>`}
     </div>

@@ -128,7 +128,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
           onGone=${() => lose(taskId)}
         />`,
     )}
-    <main class="studio">
+    <main class="page studio">
       <${Composer}
         draft=${draft}
         models=${models}
@@ -150,7 +150,6 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
           record && shownId
             ? html`
                 <${TaskStage}
-                  apiKey=${apiKey}
                   record=${record}
                   request=${request}
                   cancelFailure=${cancelFailure}

@@ -4,7 +4,7 @@ import { html } from 'htm/preact'
 
 /**
  * A choice between a few values, as radio buttons side by side.
- * @template {string} Value
+ * @template {string | { readonly id: string }} Value
  * @param {{
  *   readonly legend: string,
  *   readonly name: string,
@@ -12,21 +12,22 @@ import { html } from 'htm/preact'
  *   readonly value: Value | undefined,
  *   readonly label: (value: Value) => ComponentChildren,
  *   readonly onChoose: (value: Value) => void,
+ *   readonly kind?: 'cards',
  * }} props
  */
-export function Choices({ legend, name, values, value, label, onChoose }) {
+export function Choices({ legend, name, values, value, label, onChoose, kind }) {
   if (values.length === 0) return null
   return html`
-    <fieldset class="choices">
+    <fieldset class="choices ${kind}">
       <legend>${legend}</legend>
       <div class="row">
         ${values.map(
           (each) => html`
-            <label key=${each} class="choice">
+            <label key=${nameOf(each)} class="choice">
               <input
                 type="radio"
                 name=${name}
-                value=${each}
+                value=${nameOf(each)}
                 checked=${each === value}
                 onChange=${() => onChoose(each)}
               />
@@ -37,4 +38,9 @@ export function Choices({ legend, name, values, value, label, onChoose }) {
       </div>
     </fieldset>
   `
+}
+
+/** @param {string | { readonly id: string }} value */
+function nameOf(value) {
+  return typeof value === 'string' ? value : value.id
 }

@@ -1,8 +1,7 @@
 import { html } from 'htm/preact'
 import { useCallback, useRef, useState } from 'preact/hooks'
 import { Choices } from './choices.js'
-import { ModelChoice } from './modelChoice.js'
-import { creditsOf, creditsText, optionsOf, requestOf, sizeText } from './models.js'
+import { creditsOf, creditsText, lowestCredits, optionsOf, requestOf, sizeText } from './models.js'
 import { SourceField } from './sourceField.js'
 
 /** @import { Ref } from 'preact' */
@@ -84,10 +83,14 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           onFiles=${addFiles}
           onRemove=${sources.remove}
         />
-        <${ModelChoice}
-          models=${models}
-          chosen=${model}
-          onChoose=${(/** @type {string} */ id) => onChange({ model: id })}
+        <${Choices}
+          legend="Model"
+          name="model"
+          kind="cards"
+          values=${models}
+          value=${model}
+          label=${modelLabel}
+          onChoose=${(/** @type {Model} */ { id }) => onChange({ model: id })}
         />
         <${Choices}
           legend="Size"
@@ -116,12 +119,33 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
       </div>
       <div class="submitbar">
         <p class="refusal" role="alert">${missing}</p>
-        <button class="primary wide" type="submit" aria-disabled=${busy}>
+        <button class="primary" type="submit" aria-disabled=${busy}>
           <span>${editing ? 'Edit the image' : 'Make the image'}</span>
-          <span class="cost">${credits === undefined ? '' : creditsText(credits)}</span>
+          <span>${credits === undefined ? '' : creditsText(credits)}</span>
         </button>
       </div>
     </form>
+  `
+}
+
+/**
+ * A model with its lowest price and what it takes.
+ * @param {Model} model
+ */
+function modelLabel(model) {
+  const { id, sizes, aspect_ratios: ratios, qualities, actions } = model
+  const takes = [
+    sizes.map(sizeText).join(', '),
+    ratios && `${ratios.length} ratios`,
+    qualities && `${qualities.length} qualities`,
+    actions.includes('edit') ? undefined : 'no edits',
+  ]
+  return html`
+    <span class="model">
+      <b>${id}</b>
+      <span class="hint">from ${creditsText(lowestCredits(model))}</span>
+      <span class="hint">${takes.filter(Boolean).join(' · ')}</span>
+    </span>
   `
 }
 

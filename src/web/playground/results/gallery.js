@@ -72,7 +72,7 @@ function Tile({ record, request, shown, onShow }) {
           ? html`<img src=${image} alt=${name} loading="lazy" decoding="async" />`
           : html`<span class="tile-text">
               <span class="visually-hidden">${name}</span>
-              <b>${statusText(record)}</b>
+              <b>${record.status}</b>
               <span>${timeText(record.created_at)}</span>
             </span>`
       }
@@ -90,22 +90,4 @@ const time = new Intl.DateTimeFormat(undefined, {
 /** @param {string} text ISO 8601 */
 function timeText(text) {
   return time.format(new Date(text))
-}
-
-/** @param {TaskRecord} record */
-function statusText({ status, progress, error }) {
-  switch (status) {
-    case 'queued':
-      return 'Queued'
-    case 'processing':
-      return `${progress} %`
-    case 'succeeded':
-      return 'Finished'
-    case 'failed':
-      return error?.code === 'cancelled' ? 'Cancelled' : 'Failed'
-    case 'expired':
-      return 'Expired'
-    default:
-      return status
-  }
 }

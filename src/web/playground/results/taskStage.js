@@ -1,7 +1,5 @@
 import { html } from 'htm/preact'
-import { useEffect, useState } from 'preact/hooks'
-import { imageAddress, readTask } from '../calls/api.js'
-import { creditsText } from '../form/models.js'
+import { imageAddress } from '../calls/api.js'
 import { Notice } from '../notice.js'
 import { isLive } from '../calls/watchTask.js'
 
@@ -12,7 +10,6 @@ import { isLive } from '../calls/watchTask.js'
 /**
  * The task on display: its progress, its image, or why there is none.
  * @param {{
- *   readonly apiKey: string,
  *   readonly record: TaskRecord,
  *   readonly request: ImageRequest | undefined,
  *   readonly cancelFailure: Failure | undefined,
@@ -21,8 +18,7 @@ import { isLive } from '../calls/watchTask.js'
  *   readonly onAgain: () => void,
  * }} props
  */
-export function TaskStage({ apiKey, record, request, cancelFailure, onCancel, onEdit, onAgain }) {
-  const charged = useCharged(apiKey, record)
+export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, onAgain }) {
   const image = imageAddress(record)
   const prompt = request?.prompt
   return html`
@@ -37,7 +33,6 @@ export function TaskStage({ apiKey, record, request, cancelFailure, onCancel, on
             .filter(Boolean)
             .map((each) => html`<span key=${each}>${each}</span>`)}
           <span>${time.format(new Date(record.completed_at ?? record.created_at))}</span>
-          ${charged !== undefined && html`<span>${chargedText(charged)}</span>`}
         </p>
         <div class="actions">
           ${isLive(record) && html`<button type="button" onClick=${onCancel}>Cancel</button>`}
@@ -74,7 +69,7 @@ function plateOf(record, request, image) {
   }
   if (isLive(record)) {
     return html`
-      <div class="plate blank developing" style=${shape} key="live">
+      <div class="plate blank" style=${shape} key="live">
         <div class="meter">
           <label for="progress">${record.status === 'queued' ? 'Queued' : 'Developing'}</label>
           <progress id="progress" max="100" value=${record.progress}></progress>
@@ -92,34 +87,9 @@ function plateOf(record, request, image) {
   }
   return html`
     <div class="plate blank" style=${shape} key="expired">
-      <p class="gone"><b>Expired</b> The image is no longer kept.</p>
+      <p><b>Expired.</b> The image is no longer kept.</p>
     </div>
   `
-}
-
-/**
- * Returns what an ended task cost. Only the header of the lookup says it.
- * @param {string} apiKey
- * @param {TaskRecord} record
- */
-function useCharged(apiKey, record) {
-  const [charged, setCharged] = useState(/** @type {number | undefined} */ (undefined))
-  const live = isLive(record)
-  useEffect(() => {
-    let current = true
-    setCharged(undefined)
-    if (!live) {
-      void readTask(apiKey, record.task_id).then((answer) => {
-        const credits = answer.ok ? answer.header('X-Credits-Charged') : null
-        if (current && credits !== null) setCharged(Number(credits))
-        return undefined
-      })
-    }
-    return () => {
-      current = false
-    }
-  }, [apiKey, record.task_id, live])
-  return charged
 }
 
 /**
@@ -131,11 +101,6 @@ function announcementOf(record) {
   if (record.status === 'processing')
     return `In progress, ${Math.floor(record.progress / 25) * 25} percent.`
   return record.status === 'failed' ? `No image. ${record.error?.message ?? ''}` : record.status
-}
-
-/** @param {number} credits */
-function chargedText(credits) {
-  return credits === 0 ? 'nothing charged' : `${creditsText(credits)} charged`
 }
 
 /**

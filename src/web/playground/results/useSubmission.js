@@ -18,7 +18,8 @@ import { submitBody } from '../form/sourceImages.js'
  *   readonly request: ImageRequest,
  * }} Pending
  *
- * @typedef {{ readonly phase: 'idle' | 'sending' }
+ * @typedef {{ readonly phase: 'idle' }
+ *   | { readonly phase: 'sending' }
  *   | { readonly phase: 'waiting', readonly failure: Failure, readonly untilMs: number }
  *   | { readonly phase: 'stopped' | 'refused', readonly failure: Failure }} SubmissionState
  */

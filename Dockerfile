@@ -14,6 +14,8 @@ RUN npm ci --omit=dev --ignore-scripts \
 COPY src ./src
 COPY workflows ./workflows
 COPY activities ./activities
+# The guide that /docs shows.
+COPY docs/*.md ./docs/
 COPY tools/*.mjs ./tools/
 # So that a worker need not make the script of its workflows at each start.
 RUN node -e "import('./src/temporal/worker/workflowBundle.ts').then((m) => m.workflowBundle())"

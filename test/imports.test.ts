@@ -36,13 +36,14 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     '@koa/cors',
     '@koa/router',
     'koa',
+    'marked',
     'standardwebhooks',
     'undici',
     'zod',
     'zod-openapi',
     'node',
   ],
-  // The playground. A browser runs it as it is, so it imports nothing but its libraries.
+  // The pages. A browser runs it as it is, so it imports nothing but its libraries.
   'src/web': ['htm', 'preact'],
   'src/store': ['src/domain', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', 'node'],

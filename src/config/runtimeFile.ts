@@ -9,6 +9,9 @@ import { ConfigError } from './configError.ts'
 /** The file in DATA_DIR where a running `npm start` stores the variables of its processes. */
 export const runtimeFileName = 'runtime.json'
 
+/** The file in DATA_DIR where `npm start` says what it still builds, for the page. */
+export const engineFileName = 'engine'
+
 const runtimeFile = z.object({ environment: z.record(z.string(), z.string()) })
 
 /**

@@ -4,11 +4,12 @@
 //
 // --with PID: ends at once when the process PID, the parent of this one, has ended. So nothing goes on when
 // npm is killed.
+import { rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { httpUrl, readConfig } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
-import { runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
+import { engineFileName, runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
 import { isLoopback } from '../http/foreignRequest.ts'
 import { migrate } from '../store/schema/migrate.ts'
 import { pricedSettings } from '../wiring/app.ts'
@@ -46,7 +47,11 @@ let isReady = false
 let stopsAsked = 0
 let isStopping = false
 const lastAtMs = new Map<string, number>()
-const { say, show } = createTerminal(process.stdout)
+/** Where the page reads what is under way, until Temporal is there or known to be missing. */
+let enginePath: string | undefined
+const { say, show } = createTerminal(process.stdout, (text) => {
+  if (enginePath !== undefined) writeFileSync(enginePath, text)
+})
 
 // Every child process inherits this umask. So only this user can read what is written into DATA_DIR.
 process.umask(0o077)
@@ -86,7 +91,8 @@ async function start(): Promise<void> {
   const givenUrl = config.databaseUrl
   const postgres =
     givenUrl === undefined ? await startPostgres(config.postgresPort, launch) : undefined
-  void provideTemporal(config, postgres, launch).catch(sayWithoutTemporal)
+  enginePath = join(dataDir, engineFileName)
+  void provideTemporal(config, postgres, launch).catch(sayWithoutTemporal).finally(endProgress)
   const databaseUrl = givenUrl ?? (await ensureDatabase(postgres, 'darkroom'))
   const { applied } = await migrate({ databaseUrl: config.databaseSessionUrl ?? databaseUrl })
   if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
@@ -128,6 +134,11 @@ async function lockDataDir(dataDir: string): Promise<number> {
   throw new StartError(`Processes of a killed start still use DATA_DIR ${dataDir}. End them first.`)
 }
 
+function endProgress(): void {
+  if (enginePath !== undefined) rmSync(enginePath, { force: true })
+  enginePath = undefined
+}
+
 function sayWithoutTemporal(error: unknown): void {
   if (isStopping) return
   say(
@@ -155,6 +166,7 @@ function onSignal(signal: NodeJS.Signals): void {
  */
 async function stop(exitCode: number): Promise<void> {
   isStopping = true
+  endProgress()
   await Promise.all(services.map((service) => service.stop()))
   if (runtimePath !== undefined) await rm(runtimePath, { force: true })
   await simulator?.close()

@@ -14,9 +14,12 @@ const clearLine = '\r\u001B[K'
 
 /**
  * Prints to a terminal or to a log. On a terminal, the cursor stands at the beginning of the shown line, so that lines
- * of other processes on the same terminal are written over it and not behind it.
+ * of other processes on the same terminal are written over it and not behind it. `onShow` gets what is shown.
  */
-export function createTerminal(stream: NodeJS.WriteStream): {
+export function createTerminal(
+  stream: NodeJS.WriteStream,
+  onShow: (text: string) => void = () => {},
+): {
   readonly say: Say
   readonly show: Show
 } {
@@ -29,6 +32,7 @@ export function createTerminal(stream: NodeJS.WriteStream): {
       const pauseMs = stream.isTTY ? redrawMs : logMs
       if (stage === shown.stage && atMs - shown.atMs < pauseMs) return
       shown = { stage, atMs }
+      onShow(detail === undefined ? stage : `${stage}: ${detail}`)
       const text = detail === undefined ? `${stage}…` : `${stage}: ${detail}`
       stream.write(stream.isTTY ? `${clear}${text.slice(0, stream.columns - 1)}\r` : `${text}\n`)
     },

@@ -4,7 +4,8 @@ import { authenticate } from './authenticate.ts'
 import type { AccountHandler, ApiParts, ApiState, Handler } from './context.ts'
 import { writeFailure } from './errors.ts'
 import { allowedMethods } from './middleware.ts'
-import { createPlayground, createReference } from './pages.ts'
+import { engineProgress } from './pages/engine.ts'
+import { createPlayground, createReference } from './pages/pages.ts'
 import type { Route } from './route.ts'
 import { cancelTaskRoute } from './routes/cancelTask.ts'
 import { editImageRoute } from './routes/editImage.ts'
@@ -56,7 +57,7 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   const shown = publicPages ? routes : routes.filter((route) => route !== apiDocument)
   for (const route of [
     ...shown.map((each) => served(each, parts)),
-    ...(publicPages ? pages() : []),
+    ...(publicPages ? pages(parts.config.engineFile) : []),
   ]) {
     const { method, pattern, envelope, handle } = route
     router.register(pattern, [method], async (context) => {
@@ -106,11 +107,12 @@ function forAccount(parts: ApiParts, handle: AccountHandler): Handler {
 }
 
 /** Returns the routes of the pages that people open in a browser. They are not part of the API. */
-function pages(): readonly ServedRoute[] {
+function pages(engineFile: string): readonly ServedRoute[] {
   const playground = createPlayground()
   const reference = createReference()
   return [
     page('/', playground.page),
+    page('/playground/engine', engineProgress(engineFile)),
     page('/playground/*path', playground.file),
     page('/docs', reference.page),
     page('/docs/*path', reference.file),

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
+import { engineFileName } from '../config/runtimeFile.ts'
 import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
@@ -190,6 +192,7 @@ function apiDepsOf(
       capabilities: operatorSettings.capabilities,
       prices: operatorSettings.priceList,
       publicPages: config.publicPages,
+      engineFile: join(config.dataDir, engineFileName),
       assetRedirect: config.assetRedirect,
     },
     randomBytes,

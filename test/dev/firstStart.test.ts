@@ -70,6 +70,8 @@ describe("a start that builds Temporal's server", () => {
       ),
     )
     expect(running.start.output()).not.toContain('Temporal is ready')
+    const said = await fetch(`${running.client.url}/playground/engine`)
+    expect(await said.text()).toMatch(/^Building Temporal's server: \d+ of \d+ packages/)
   })
 
   it(
@@ -127,6 +129,8 @@ describe("a start that builds Temporal's server", () => {
           running.start.output().includes(`Its UI: ${running.environment['TEMPORAL_UI_URL']}`) ||
           undefined,
       )
+      const said = async () => (await fetch(`${client.url}/playground/engine`)).text()
+      await until('nothing under way', async () => (await said()) === '' || undefined)
       const workflow = `/api/v1/namespaces/default/workflows/${encodeURIComponent(`image/${taskId}`)}`
       const run = await fetch(`${running.environment['TEMPORAL_UI_URL']}${workflow}`)
       expect(run.status).toBe(200)

@@ -37,11 +37,10 @@ describe('docs/operating.md', () => {
       `mkdir -p /data/buckets/${new URL(env.get('BLOB_STORE') ?? '').host} `,
     )
   })
+})
 
-  it('says for every alert what to do', () => {
-    const alerts = [...textOf('tools/observability/alerts.yml').matchAll(/- alert: (\w+)/g)]
-    expect(alerts.length).toBeGreaterThan(15)
-    const said = new Set([...page.matchAll(/^- \*\*(Darkroom\w+)\*\*: /gm)].map(([, name]) => name))
-    expect(alerts.map(([, name]) => name).filter((name) => !said.has(name))).toEqual([])
-  })
+it('every alert says what to do', () => {
+  const alerts = textOf('tools/observability/alerts.yml').split('- alert: ').slice(1)
+  expect(alerts.length).toBeGreaterThan(15)
+  expect(alerts.filter((text) => !/^ {10}action: >-\n {12}\S/m.test(text))).toEqual([])
 })

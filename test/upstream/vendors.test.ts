@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readOperatorSettings } from '../../src/config/operatorSettings.ts'
@@ -10,10 +10,10 @@ import { redPixelPng } from '../support/images.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
-// The files are those of docs/upstreams.md. Only the host of each address is that of the simulator.
+// The files are those of examples/channels. Only the host of each address is that of the simulator.
 
-const page = readFileSync(new URL('../../docs/upstreams.md', import.meta.url), 'utf8')
-const files = [...page.matchAll(/^```json\n(.+?)^```$/gms)].map(([, text = '']) => text)
+const folder = new URL('../../examples/channels/', import.meta.url)
+const files = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'))
 const names = files.flatMap((text) =>
   [...text.matchAll(/"name": "(.+?)"/g)].map(([, name]) => name),
 )
@@ -35,7 +35,7 @@ async function openChannel(name: string) {
   const [, variable = ''] = /"apiKeyEnv": "(.+?)"/.exec(text) ?? []
   const { channels } = readOperatorSettings(path, { withKeys: true }, { [variable]: 'vendor-key' })
   const [channel] = channels
-  if (channel === undefined) throw new Error(`No channel ${name} in docs/upstreams.md`)
+  if (channel === undefined) throw new Error(`No channel ${name} in examples/channels`)
   const model = modelIds.find((id) => channel.models[id] !== undefined)
   if (model === undefined) throw new Error(`The channel ${name} names no model`)
 
@@ -49,9 +49,16 @@ async function openChannel(name: string) {
   return { simulator, call, channel, model, tokenFile }
 }
 
-describe('docs/upstreams.md', () => {
+describe('examples/channels', () => {
   it('has a file for each vendor', () => {
-    expect(names).toEqual(['openai', 'azure', 'azure-dated', 'gemini', 'vertex', 'relay'])
+    expect(names.map(String).toSorted((a, b) => a.localeCompare(b))).toEqual([
+      'azure',
+      'azure-dated',
+      'gemini',
+      'openai',
+      'relay',
+      'vertex',
+    ])
   })
 
   it.each(names.map(String))('names a channel that generates and edits: %s', async (name) => {

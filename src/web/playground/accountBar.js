@@ -2,6 +2,7 @@ import { html } from 'htm/preact'
 import { useEffect, useState } from 'preact/hooks'
 import { readAccount } from './calls/api.js'
 import { creditsText } from './form/models.js'
+import { Engine } from './engine.js'
 import { isLive } from './calls/watchTask.js'
 
 /** @import { Account } from './calls/api.js' */
@@ -39,10 +40,11 @@ export function AccountBar({ account, onSignOut }) {
   return html`
     <header class="bar">
       <h1 class="wordmark">Darkroom</h1>
+      <${Engine} />
       <p class="balance">
-        <span class="account-name">${name}</span>
+        <span class="account-name soft">${name}</span>
         <b>${creditsText(credits.available)}</b>
-        ${credits.held > 0 && html`<span class="held">${creditsText(credits.held)} held</span>`}
+        ${credits.held > 0 && html`<span class="soft">${creditsText(credits.held)} held</span>`}
       </p>
       <a class="quiet" href="docs">API</a>
       <button type="button" class="quiet" onClick=${onSignOut}>Forget key</button>

@@ -1,6 +1,7 @@
 import { html } from 'htm/preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { recall } from './session.js'
+import { Engine } from './engine.js'
 import { Notice } from './notice.js'
 
 /** @import { Failure } from './calls/api.js' */
@@ -27,12 +28,15 @@ export function SignIn({ opening, failure, onKey }) {
   }
   const local = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname)
   return html`
-    <header class="bar"><h1 class="wordmark">Darkroom</h1></header>
+    <header class="bar">
+      <h1 class="wordmark">Darkroom</h1>
+      <${Engine} />
+    </header>
     <main class="signin">
       <h2>Make an image.</h2>
       <p>Describe it, or change one you have. Your key stays in this tab until you close it.</p>
       <form onSubmit=${submit} aria-busy=${opening}>
-        <label for="key">API key</label>
+        <label class="label" for="key">API key</label>
         <div class="keyline">
           <input
             id="key"

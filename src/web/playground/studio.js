@@ -2,12 +2,9 @@ import { html } from 'htm/preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { AccountBar, useAccount } from './accountBar.js'
 import { cancelTask, imageAddress } from './calls/api.js'
-import { Announcer } from './results/announcer.js'
-import { Chain } from './results/chain.js'
 import { Composer } from './form/composer.js'
 import { EmptyStage } from './results/emptyStage.js'
 import { Gallery } from './results/gallery.js'
-import { keepSources } from './form/keptSources.js'
 import { draftOf, emptyDraft } from './form/models.js'
 import { keep, recall } from './session.js'
 import { SubmissionNotice } from './results/submissionNotice.js'
@@ -15,6 +12,7 @@ import { TaskStage } from './results/taskStage.js'
 import { useSources } from './form/useSources.js'
 import { useSubmission } from './results/useSubmission.js'
 import { useTasks } from './results/useTasks.js'
+import { watchTask } from './calls/watchTask.js'
 
 /** @import { TaskRecord } from '../../domain/tasks/taskRecord.ts' */
 /** @import { Account, Failure } from './calls/api.js' */
@@ -38,31 +36,25 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
   const [cancelFailure, setCancelFailure] = useState(/** @type {Failure | undefined} */ (undefined))
   const prompt = useRef(/** @type {HTMLTextAreaElement | null} */ (null))
   const results = useRef(/** @type {HTMLElement | null} */ (null))
-  const usedSources = useUsedSources()
-
-  const { tasks, loadMore, refresh, accepted, update } = useTasks(apiKey, shownId)
+  const tasks = useTasks(apiKey, shownId)
   const account = useAccount(apiKey, opened, tasks.records)
+  const sources = useSources()
   const submission = useSubmission({
     apiKey,
     accountId: account.account_id,
-    onAccepted: (taskId, { request, editedTaskId }, images) => {
-      usedSources.remember(taskId, images)
-      accepted(acceptedRecord(taskId, request), { request, editedTaskId })
+    onAccepted: (taskId, createdAtMs, request) => {
+      tasks.accepted(acceptedRecord(taskId, createdAtMs, request), request)
       show(taskId)
     },
   })
-  const sources = useSources()
 
   useEffect(() => keep('draft', draft), [draft])
   useEffect(() => keep('shown', shownId), [shownId])
-  useEffect(() => {
-    if (tasks.gone === shownId) setShownId(undefined)
-  }, [tasks.gone])
   useEffect(() => prompt.current?.focus(), [])
 
   const model = models.find(({ id }) => id === draft.model) ?? models[0]
   const record = shownId === undefined ? undefined : tasks.records[shownId]
-  const note = shownId === undefined ? undefined : tasks.notes[shownId]
+  const request = shownId === undefined ? undefined : tasks.requests[shownId]
 
   function show(/** @type {string} */ taskId) {
     setCancelFailure(undefined)
@@ -75,19 +67,19 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     /** @type {readonly SourceImage[]} */ images,
   ) {
     bringIntoView(results.current)
-    void submission.submit(request, images)
+    submission.submit(request, images)
   }
 
   /** Gives up a submit. The API may have made its task all the same, so the gallery is read again. */
   function dismiss() {
     submission.dismiss()
-    void refresh()
+    void tasks.refresh()
   }
 
   async function cancel() {
     if (record === undefined) return
     const answer = await cancelTask(apiKey, record.task_id)
-    if (answer.ok) update(answer.value)
+    if (answer.ok) tasks.update(answer.value)
     setCancelFailure(answer.ok ? undefined : answer.failure)
   }
 
@@ -99,26 +91,19 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
       .then((response) => response.blob())
       .catch(() => undefined)
     if (blob === undefined) return
-    const editor = model.actions.includes('edit')
-      ? model
-      : models.find(({ actions }) => actions.includes('edit'))
-    setDraft({ ...draft, model: editor?.id ?? model.id, action: 'edit', prompt: '' })
-    sources.replace([{ name: 'The image above', blob, fromTaskId: record.task_id }])
+    const canEdit = (/** @type {Model} */ { actions }) => actions.includes('edit')
+    const editor = canEdit(model) ? model : (models.find(canEdit) ?? model)
+    setDraft({ ...draft, model: editor.id, action: 'edit', prompt: '' })
+    sources.replace([{ name: 'The image above', blob }])
     prompt.current?.focus()
   }
 
-  /** Submits the request of the task on display once more. After a reload the source images are gone. */
+  /** Fills the form with the request of the task on display, and submits it once more unless it needs images. */
   function again() {
-    if (record === undefined || note === undefined || submission.busy) return
-    const { request } = note
+    if (request === undefined || submission.busy) return
     setDraft(draftOf(draft, request))
-    const images = usedSources.of(record.task_id)
     if (request.action === 'generate') submit(request, [])
-    else if (images === undefined) sources.say('Add the source images again: a reload forgot them.')
-    else {
-      sources.replace(images)
-      submit(request, images)
-    }
+    else prompt.current?.focus()
   }
 
   function beginWith(/** @type {string} */ text) {
@@ -126,15 +111,24 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     prompt.current?.focus()
   }
 
-  async function signOut() {
-    submission.dismiss()
-    await Promise.all([keepSources('draft', []), keepSources('pending', [])])
-    onSignOut()
+  function lose(/** @type {string} */ taskId) {
+    tasks.remove(taskId)
+    setShownId((now) => (now === taskId ? undefined : now))
   }
 
   return html`
-    <${AccountBar} account=${account} onSignOut=${signOut} />
-    <main class="studio">
+    <${AccountBar} account=${account} onSignOut=${onSignOut} />
+    ${tasks.watched.map(
+      (taskId) =>
+        html`<${Watch}
+          key=${taskId}
+          apiKey=${apiKey}
+          taskId=${taskId}
+          onRecord=${tasks.update}
+          onGone=${() => lose(taskId)}
+        />`,
+    )}
+    <main class="page studio">
       <${Composer}
         draft=${draft}
         models=${models}
@@ -152,24 +146,21 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
           onRepeat=${submission.repeat}
           onDismiss=${dismiss}
         />
-        <${Announcer} record=${record} />
         ${
           record && shownId
             ? html`
                 <${TaskStage}
-                  apiKey=${apiKey}
                   record=${record}
-                  note=${note}
+                  request=${request}
                   cancelFailure=${cancelFailure}
                   onCancel=${cancel}
                   onEdit=${editThis}
                   onAgain=${again}
                 />
-                <${Chain} tasks=${tasks} taskId=${shownId} onShow=${show} />
               `
             : html`<${EmptyStage} onExample=${beginWith} />`
         }
-        <${Gallery} tasks=${tasks} shownId=${shownId} onShow=${show} onMore=${loadMore} />
+        <${Gallery} tasks=${tasks} shownId=${shownId} onShow=${show} onMore=${tasks.loadMore} />
       </div>
     </main>
   `
@@ -185,35 +176,23 @@ function bringIntoView(element) {
   if (top < 0 || top > innerHeight / 2) element?.scrollIntoView()
 }
 
-/** Tasks whose source images are kept in memory, so that they can be made again. */
-const usedSourcesMax = 20
-
-function useUsedSources() {
-  const kept = useRef(/** @type {Map<string, readonly SourceImage[]>} */ (new Map())).current
-  return {
-    /** @param {string} taskId */
-    of: (taskId) => kept.get(taskId),
-    /** @param {string} taskId @param {readonly SourceImage[]} images */
-    remember: (taskId, images) => {
-      kept.set(taskId, images)
-      const [oldest] = kept.keys()
-      if (kept.size > usedSourcesMax && oldest !== undefined) kept.delete(oldest)
-    },
-  }
+/**
+ * Follows a task while it is on the page.
+ * @param {Parameters<typeof watchTask>[0]} props
+ */
+function Watch(props) {
+  useEffect(() => watchTask(props), [])
+  return null
 }
 
 /**
  * Returns the record of a task that was just accepted, until the API sends the first one.
  * @param {string} taskId
+ * @param {number} createdAtMs
  * @param {ImageRequest} request
  * @returns {TaskRecord}
  */
-function acceptedRecord(taskId, { model }) {
-  return {
-    task_id: taskId,
-    model,
-    status: 'queued',
-    created_at: new Date().toISOString(),
-    progress: 0,
-  }
+function acceptedRecord(taskId, createdAtMs, { model }) {
+  const created = new Date(createdAtMs).toISOString()
+  return { task_id: taskId, model, status: 'queued', created_at: created, progress: 0 }
 }

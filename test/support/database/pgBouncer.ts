@@ -33,13 +33,7 @@ export function createPgBouncer(): PgBouncer {
   }
 }
 
-/** Returns the settings that docs/operating.md gives for PgBouncer. */
-function documentedSettings(): string {
-  const page = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8')
-  const [, settings] = /^```ini\n(.+?)^```$/ms.exec(page) ?? []
-  if (settings === undefined) throw new Error('docs/operating.md gives no settings for PgBouncer')
-  return settings
-}
+const given = new URL('../../../tools/postgres/pgbouncer.ini', import.meta.url)
 
 async function startPgBouncer(databaseUrl: string) {
   const direct = new URL(databaseUrl)
@@ -56,7 +50,7 @@ async function startPgBouncer(databaseUrl: string) {
     // Fewer than the tests have calls at once.
     default_pool_size: '10',
   }
-  const documented = documentedSettings()
+  const documented = readFileSync(given, 'utf8')
     .replace(/^darkroom = .*$/m, `* = host=127.0.0.1 port=${direct.port}`)
     .replace(/^(\w+) = .*$/gm, (line, name: string) =>
       values[name] === undefined ? line : `${name} = ${values[name]}`,

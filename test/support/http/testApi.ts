@@ -82,6 +82,7 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
     capabilities: builtInCapabilities,
     prices: builtInPrices,
     publicPages: true,
+    engineFile: 'no-such-file',
     assetRedirect: false,
     ...changed,
   }

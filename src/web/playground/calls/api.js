@@ -34,7 +34,7 @@ const timeoutMs = 30_000
  * proxy serves the API under a prefix.
  * @param {string} path without a leading slash
  */
-export function apiAddress(path) {
+function apiAddress(path) {
   return new URL(path, document.baseURI).href
 }
 
@@ -70,12 +70,16 @@ export function listTasks(key, { limit, after }) {
 }
 
 /**
+ * Reads a task. With `waitSeconds` the API holds the answer until the task ends, at most that long.
  * @param {string} key
  * @param {string} taskId
+ * @param {{ readonly waitSeconds: number, readonly signal: AbortSignal }} [wait]
  * @returns {Promise<Answer<TaskRecord>>}
  */
-export function readTask(key, taskId) {
-  return callApi(key, `v1/tasks/${taskId}`)
+export function readTask(key, taskId, wait) {
+  const { signal } = wait ?? {}
+  const headers = wait && { Prefer: `wait=${wait.waitSeconds}` }
+  return callApi(key, `v1/tasks/${taskId}`, { headers, signal })
 }
 
 /**
@@ -84,33 +88,56 @@ export function readTask(key, taskId) {
  * @returns {Promise<Answer<TaskRecord>>}
  */
 export function cancelTask(key, taskId) {
-  return callApi(key, `v1/tasks/${taskId}/cancel`, 'POST')
+  return callApi(key, `v1/tasks/${taskId}/cancel`, { method: 'POST' })
+}
+
+/** How long one try may take. A slow line needs some minutes for the largest request. */
+const submitTimeoutMs = 900_000
+
+/**
+ * Sends a submit once.
+ * @param {string} key
+ * @param {string} idempotencyKey
+ * @param {Blob} body
+ * @param {AbortSignal} signal
+ * @returns {Promise<Answer<{ readonly task_id: string, readonly created_at: number }>>}
+ */
+export function submitTask(key, idempotencyKey, body, signal) {
+  const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey }
+  const init = { method: 'POST', headers, body, signal }
+  return callApi(key, 'v1/images/tasks', init, submitTimeoutMs)
 }
 
 /**
  * @template T
  * @param {string} key
  * @param {string} path
- * @param {'GET' | 'POST'} method
+ * @param {{
+ *   readonly method?: string,
+ *   readonly headers?: Readonly<Record<string, string>> | undefined,
+ *   readonly body?: Blob,
+ *   readonly signal?: AbortSignal | undefined,
+ * }} init
+ * @param {number} limitMs
  * @returns {Promise<Answer<T>>}
  */
-async function callApi(key, path, method = 'GET') {
+async function callApi(key, path, { signal, ...init } = {}, limitMs = timeoutMs) {
+  const limit = AbortSignal.timeout(limitMs)
   try {
     const response = await fetch(apiAddress(path), {
-      method,
-      headers: { Authorization: `Bearer ${key}` },
-      signal: AbortSignal.timeout(timeoutMs),
+      ...init,
+      headers: { ...init.headers, Authorization: `Bearer ${key}` },
+      signal: signal ? AbortSignal.any([signal, limit]) : limit,
     })
-    const text = await response.text()
     const header = (/** @type {string} */ name) => response.headers.get(name)
-    return answerOf(response.status, text, header)
+    return answerOf(response.status, await response.text(), header)
   } catch {
     return { ok: false, failure: noAnswer }
   }
 }
 
 /** @type {Failure} */
-export const noAnswer = { status: 0, message: 'The API did not answer.', mayRepeat: true }
+const noAnswer = { status: 0, message: 'The API did not answer.', mayRepeat: true }
 
 /**
  * Returns the value or the failure that an answer of the API contains. A proxy may answer instead of the API,
@@ -121,7 +148,7 @@ export const noAnswer = { status: 0, message: 'The API did not answer.', mayRepe
  * @param {(name: string) => string | null} header
  * @returns {Answer<T>}
  */
-export function answerOf(status, text, header) {
+function answerOf(status, text, header) {
   const document = parsed(text)
   if (status >= 200 && status < 300 && document !== undefined) {
     return { ok: true, value: document, header }

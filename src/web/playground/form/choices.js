@@ -4,7 +4,7 @@ import { html } from 'htm/preact'
 
 /**
  * A choice between a few values, as radio buttons side by side.
- * @template {string} Value
+ * @template {string | { readonly id: string }} Value
  * @param {{
  *   readonly legend: string,
  *   readonly name: string,
@@ -12,10 +12,10 @@ import { html } from 'htm/preact'
  *   readonly value: Value | undefined,
  *   readonly label: (value: Value) => ComponentChildren,
  *   readonly onChoose: (value: Value) => void,
- *   readonly kind?: string,
+ *   readonly kind?: 'cards',
  * }} props
  */
-export function Choices({ legend, name, values, value, label, onChoose, kind = '' }) {
+export function Choices({ legend, name, values, value, label, onChoose, kind }) {
   if (values.length === 0) return null
   return html`
     <fieldset class="choices ${kind}">
@@ -23,11 +23,11 @@ export function Choices({ legend, name, values, value, label, onChoose, kind = '
       <div class="row">
         ${values.map(
           (each) => html`
-            <label key=${each} class="choice">
+            <label key=${nameOf(each)} class="choice">
               <input
                 type="radio"
                 name=${name}
-                value=${each}
+                value=${nameOf(each)}
                 checked=${each === value}
                 onChange=${() => onChoose(each)}
               />
@@ -40,14 +40,7 @@ export function Choices({ legend, name, values, value, label, onChoose, kind = '
   `
 }
 
-/**
- * A frame in the shape of a ratio such as `3:2`, with its name.
- * @param {{ readonly ratio: string }} props
- */
-export function RatioLabel({ ratio }) {
-  if (ratio === '') return 'Auto'
-  const [width = 1, height = 1] = ratio.split(':').map(Number)
-  const longest = Math.max(width, height)
-  const style = { width: `${(width / longest) * 1.1}em`, height: `${(height / longest) * 1.1}em` }
-  return html`<i class="frame" style=${style} aria-hidden="true"></i>${ratio}`
+/** @param {string | { readonly id: string }} value */
+function nameOf(value) {
+  return typeof value === 'string' ? value : value.id
 }

@@ -1,9 +1,7 @@
 import { html } from 'htm/preact'
 import { useCallback, useRef, useState } from 'preact/hooks'
-import { Choices, RatioLabel } from './choices.js'
-import { CurlLine } from './curlLine.js'
-import { ModelChoice } from './modelChoice.js'
-import { creditsOf, creditsText, optionsOf, requestOf, sizeText } from './models.js'
+import { Choices } from './choices.js'
+import { creditsOf, creditsText, lowestCredits, optionsOf, requestOf, sizeText } from './models.js'
 import { SourceField } from './sourceField.js'
 
 /** @import { Ref } from 'preact' */
@@ -59,7 +57,6 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
         <${Choices}
           legend="Action"
           name="action"
-          kind="segments"
           values=${options.actions}
           value=${options.action}
           label=${(/** @type {'generate' | 'edit'} */ action) => actionNames[action]}
@@ -86,10 +83,14 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           onFiles=${addFiles}
           onRemove=${sources.remove}
         />
-        <${ModelChoice}
-          models=${models}
-          chosen=${model}
-          onChoose=${(/** @type {string} */ id) => onChange({ model: id })}
+        <${Choices}
+          legend="Model"
+          name="model"
+          kind="cards"
+          values=${models}
+          value=${model}
+          label=${modelLabel}
+          onChoose=${(/** @type {Model} */ { id }) => onChange({ model: id })}
         />
         <${Choices}
           legend="Size"
@@ -104,7 +105,7 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           name="ratio"
           values=${options.ratios}
           value=${options.ratio}
-          label=${(/** @type {string} */ ratio) => html`<${RatioLabel} ratio=${ratio} />`}
+          label=${(/** @type {string} */ ratio) => ratio || 'Auto'}
           onChoose=${(/** @type {string} */ ratio) => onChange({ ratio })}
         />
         <${Choices}
@@ -116,15 +117,35 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           onChoose=${(/** @type {string} */ quality) => onChange({ quality })}
         />
       </div>
-      <${CurlLine} request=${request} sources=${sources.sources} />
       <div class="submitbar">
         <p class="refusal" role="alert">${missing}</p>
-        <button class="primary wide" type="submit" aria-disabled=${busy}>
+        <button class="primary" type="submit" aria-disabled=${busy}>
           <span>${editing ? 'Edit the image' : 'Make the image'}</span>
-          <span class="cost">${credits === undefined ? '' : creditsText(credits)}</span>
+          <span>${credits === undefined ? '' : creditsText(credits)}</span>
         </button>
       </div>
     </form>
+  `
+}
+
+/**
+ * A model with its lowest price and what it takes.
+ * @param {Model} model
+ */
+function modelLabel(model) {
+  const { id, sizes, aspect_ratios: ratios, qualities, actions } = model
+  const takes = [
+    sizes.map(sizeText).join(', '),
+    ratios && `${ratios.length} ratios`,
+    qualities && `${qualities.length} qualities`,
+    actions.includes('edit') ? undefined : 'no edits',
+  ]
+  return html`
+    <span class="model">
+      <b>${id}</b>
+      <span class="hint">from ${creditsText(lowestCredits(model))}</span>
+      <span class="hint">${takes.filter(Boolean).join(' · ')}</span>
+    </span>
   `
 }
 

@@ -1,5 +1,5 @@
 import { html } from 'htm/preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { filesOf, sizeText, sourceImagesMax } from './sourceImages.js'
 
 /** @import { NewImage, SourceImage } from './sourceImages.js' */
@@ -17,7 +17,7 @@ import { filesOf, sizeText, sourceImagesMax } from './sourceImages.js'
  */
 export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
   const input = useRef(/** @type {HTMLInputElement | null} */ (null))
-  const dragging = useDroppedFiles(onFiles)
+  useDroppedFiles(onFiles)
   const choose = () => {
     const files = [...(input.current?.files ?? [])]
     onFiles(files.map((file) => ({ name: file.name, blob: file })))
@@ -30,7 +30,6 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
   }
   const totalBytes = sources.reduce((sum, { blob }) => sum + blob.size, 0)
   return html`
-    ${dragging && html`<div class="dropveil" aria-hidden="true">Drop images to edit them</div>`}
     <div class="sources" hidden=${hidden}>
       <p class="label" id="sources-label">Source images</p>
       ${
@@ -74,12 +73,10 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
 }
 
 /**
- * Calls `onFiles` with files that are dropped or pasted anywhere on the page. Returns whether files are being
- * dragged over it.
+ * Calls `onFiles` with files that are dropped or pasted anywhere on the page.
  * @param {(files: readonly NewImage[]) => void} onFiles
  */
 function useDroppedFiles(onFiles) {
-  const [dragging, setDragging] = useState(false)
   useEffect(() => {
     const stop = new AbortController()
     const { signal } = stop
@@ -90,31 +87,9 @@ function useDroppedFiles(onFiles) {
       onFiles(files)
     }
     addEventListener('paste', (event) => take(event, event.clipboardData), { signal })
-    addEventListener(
-      'dragover',
-      (event) => {
-        if (!event.dataTransfer?.types.includes('Files')) return
-        event.preventDefault()
-        setDragging(true)
-      },
-      { signal },
-    )
-    addEventListener(
-      'dragleave',
-      (event) => {
-        if (event.relatedTarget === null) setDragging(false)
-      },
-      { signal },
-    )
-    addEventListener(
-      'drop',
-      (event) => {
-        setDragging(false)
-        take(event, event.dataTransfer)
-      },
-      { signal },
-    )
+    addEventListener('drop', (event) => take(event, event.dataTransfer), { signal })
+    // Without this, the browser would open a dropped file.
+    addEventListener('dragover', (event) => event.preventDefault(), { signal })
     return () => stop.abort()
   }, [onFiles])
-  return dragging
 }

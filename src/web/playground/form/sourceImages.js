@@ -1,5 +1,7 @@
 import { randomName } from '../session.js'
 
+/** @import { ImageRequest } from './models.js' */
+
 /**
  * A source image of an edit, checked and ready to be sent. `url` shows it on this page.
  * @typedef {{
@@ -8,14 +10,12 @@ import { randomName } from '../session.js'
  *   readonly mimeType: 'image/png' | 'image/jpeg' | 'image/webp',
  *   readonly blob: Blob,
  *   readonly url: string,
- *   readonly fromTaskId?: string | undefined,
  * }} SourceImage
  *
  * A file as it was chosen, dropped or pasted, or the image of a task.
  * @typedef {{
  *   readonly name: string,
  *   readonly blob: Blob,
- *   readonly fromTaskId?: string | undefined,
  * }} NewImage
  */
 
@@ -35,7 +35,7 @@ export async function addSourceImages(present, files) {
   const images = [...present]
   /** @type {string[]} */
   const refusals = []
-  for (const { name, blob, fromTaskId } of files) {
+  for (const { name, blob } of files) {
     const mimeType = await imageType(blob)
     const totalBytes = images.reduce((sum, image) => sum + image.blob.size, blob.size)
     if (mimeType === undefined) refusals.push(`${name} is not a PNG, JPEG or WebP image.`)
@@ -47,7 +47,7 @@ export async function addSourceImages(present, files) {
       refusals.push(`${name} would make ${sizeText(totalBytes)}. All images may have 64 MiB.`)
     } else {
       const url = URL.createObjectURL(blob)
-      images.push({ id: randomName(), name, mimeType, blob, url, fromTaskId })
+      images.push({ id: randomName(), name, mimeType, blob, url })
     }
   }
   return { images, refusals }
@@ -87,4 +87,38 @@ export function sizeText(bytes) {
   return bytes < mebibyte
     ? `${Math.max(1, Math.round(bytes / 1024))} KiB`
     : `${(bytes / mebibyte).toFixed(1)} MiB`
+}
+
+/**
+ * Returns the body of a submit. The base64 texts of the images are joined as a Blob, which the browser may
+ * keep outside of the memory of the page.
+ * @param {ImageRequest} request
+ * @param {readonly SourceImage[]} sources
+ */
+export async function submitBody(request, sources) {
+  const document = JSON.stringify(request)
+  if (request.action !== 'edit') return new Blob([document])
+  const images = await Promise.all(
+    sources.map(async ({ mimeType, blob }) => {
+      return `{"mime_type":"${mimeType}","data":"${await base64Of(blob)}"}`
+    }),
+  )
+  const list = images.flatMap((image, i) => (i === 0 ? [image] : [',', image]))
+  return new Blob([document.slice(0, -1), ',"input_images":[', ...list, ']}'])
+}
+
+/**
+ * @param {Blob} blob
+ * @returns {Promise<string>}
+ */
+function base64Of(blob) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.addEventListener('load', () => {
+      const url = typeof reader.result === 'string' ? reader.result : ''
+      resolve(url.slice(url.indexOf(',') + 1))
+    })
+    reader.addEventListener('error', () => reject(reader.error))
+    reader.readAsDataURL(blob)
+  })
 }

@@ -3,7 +3,8 @@ import { imageAddress } from '../calls/api.js'
 import { Notice } from '../notice.js'
 
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
-/** @import { Note, Tasks } from './useTasks.js' */
+/** @import { ImageRequest } from '../form/models.js' */
+/** @import { Tasks } from './useTasks.js' */
 
 /**
  * The tasks of the account, newest first.
@@ -15,19 +16,18 @@ import { Notice } from '../notice.js'
  * }} props
  */
 export function Gallery({ tasks, shownId, onShow, onMore }) {
-  const { records, notes, order, hasMore, loading, failure } = tasks
-  const found = order.flatMap((taskId) => records[taskId] ?? [])
+  const { requests, order, hasMore, loading, failure } = tasks
   return html`
     <section class="gallery" aria-labelledby="gallery-title" aria-busy=${loading}>
       <h2 id="gallery-title">Your images</h2>
-      ${found.length === 0 && !loading && !failure && html`<p class="hint">None yet.</p>`}
+      ${order.length === 0 && !loading && !failure && html`<p class="hint">None yet.</p>`}
       <ul class="tiles">
-        ${found.map(
+        ${order.map(
           (record) => html`
             <li key=${record.task_id}>
               <${Tile}
                 record=${record}
-                note=${notes[record.task_id]}
+                request=${requests[record.task_id]}
                 shown=${record.task_id === shownId}
                 onShow=${onShow}
               />
@@ -51,14 +51,14 @@ export function Gallery({ tasks, shownId, onShow, onMore }) {
 /**
  * @param {{
  *   readonly record: TaskRecord,
- *   readonly note: Note | undefined,
+ *   readonly request: ImageRequest | undefined,
  *   readonly shown: boolean,
  *   readonly onShow: (taskId: string) => void,
  * }} props
  */
-function Tile({ record, note, shown, onShow }) {
+function Tile({ record, request, shown, onShow }) {
   const image = imageAddress(record)
-  const name = note?.request.prompt ?? record.model
+  const name = request?.prompt ?? record.model
   return html`
     <button
       type="button"
@@ -72,7 +72,7 @@ function Tile({ record, note, shown, onShow }) {
           ? html`<img src=${image} alt=${name} loading="lazy" decoding="async" />`
           : html`<span class="tile-text">
               <span class="visually-hidden">${name}</span>
-              <b>${statusText(record)}</b>
+              <b>${record.status}</b>
               <span>${timeText(record.created_at)}</span>
             </span>`
       }
@@ -90,22 +90,4 @@ const time = new Intl.DateTimeFormat(undefined, {
 /** @param {string} text ISO 8601 */
 function timeText(text) {
   return time.format(new Date(text))
-}
-
-/** @param {TaskRecord} record */
-function statusText({ status, progress, error }) {
-  switch (status) {
-    case 'queued':
-      return 'Queued'
-    case 'processing':
-      return `${progress} %`
-    case 'succeeded':
-      return 'Finished'
-    case 'failed':
-      return error?.code === 'cancelled' ? 'Cancelled' : 'Failed'
-    case 'expired':
-      return 'Expired'
-    default:
-      return status
-  }
 }

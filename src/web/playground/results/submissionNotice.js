@@ -3,8 +3,10 @@ import { Notice } from '../notice.js'
 
 /** @import { SubmissionState } from './useSubmission.js' */
 
+const titles = { waiting: 'Not accepted yet', stopped: 'Not answered', refused: 'Not accepted' }
+
 /**
- * Shows how far a submit is, or why it was not accepted.
+ * Shows that a submit is under way, or why it was not accepted.
  * @param {{
  *   readonly state: SubmissionState,
  *   readonly onRepeat: () => void,
@@ -21,41 +23,20 @@ export function SubmissionNotice({ state, onRepeat, onDismiss }) {
  * @param {() => void} onDismiss
  */
 function contentOf(state, onRepeat, onDismiss) {
-  switch (state.phase) {
-    case 'idle':
-      return null
-    case 'sending': {
-      const percent = Math.floor(state.fraction * 100)
-      const text = state.fraction < 1 ? 'Uploading' : 'Waiting for the answer'
-      return html`
-        <div class="upload">
-          <label for="upload">${text}</label>
-          <progress id="upload" max="100" value=${percent}></progress>
-        </div>
-      `
-    }
-    case 'waiting':
-      return html`
-        <${Notice} title="Not accepted yet" failure=${state.failure} untilMs=${state.untilMs}>
+  if (state.phase === 'idle') return null
+  if (state.phase === 'sending') return html`<p class="hint">Sending…</p>`
+  const untilMs = state.phase === 'waiting' ? state.untilMs : undefined
+  const mayRepeat = state.phase !== 'refused'
+  return html`
+    <${Notice} title=${titles[state.phase]} failure=${state.failure} untilMs=${untilMs}>
+      ${
+        mayRepeat &&
+        html`
           <span class="hint">Repeats never make a second image.</span>
           <button type="button" onClick=${onRepeat}>Try now</button>
-          <button type="button" onClick=${onDismiss}>Give up</button>
-        <//>
-      `
-    case 'stopped':
-      return html`
-        <${Notice} title="Not answered" failure=${state.failure}>
-          <button type="button" onClick=${onRepeat}>Ask once more</button>
-          <button type="button" onClick=${onDismiss}>Give up</button>
-        <//>
-      `
-    case 'refused':
-      return html`
-        <${Notice} title="Not accepted" failure=${state.failure}>
-          <button type="button" onClick=${onDismiss}>Close</button>
-        <//>
-      `
-    default:
-      return null
-  }
+        `
+      }
+      <button type="button" onClick=${onDismiss}>${mayRepeat ? 'Give up' : 'Close'}</button>
+    <//>
+  `
 }

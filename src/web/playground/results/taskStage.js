@@ -1,42 +1,38 @@
 import { html } from 'htm/preact'
-import { useEffect, useState } from 'preact/hooks'
-import { imageAddress, readTask } from '../calls/api.js'
-import { creditsText } from '../form/models.js'
+import { imageAddress } from '../calls/api.js'
 import { Notice } from '../notice.js'
 import { isLive } from '../calls/watchTask.js'
 
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 /** @import { Failure } from '../calls/api.js' */
-/** @import { Note } from './useTasks.js' */
+/** @import { ImageRequest } from '../form/models.js' */
 
 /**
  * The task on display: its progress, its image, or why there is none.
  * @param {{
- *   readonly apiKey: string,
  *   readonly record: TaskRecord,
- *   readonly note: Note | undefined,
+ *   readonly request: ImageRequest | undefined,
  *   readonly cancelFailure: Failure | undefined,
  *   readonly onCancel: () => void,
  *   readonly onEdit: () => void,
  *   readonly onAgain: () => void,
  * }} props
  */
-export function TaskStage({ apiKey, record, note, cancelFailure, onCancel, onEdit, onAgain }) {
-  const charged = useCharged(apiKey, record)
+export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, onAgain }) {
   const image = imageAddress(record)
-  const prompt = note?.request.prompt
+  const prompt = request?.prompt
   return html`
     <figure class="stage ${record.status}">
-      ${plateOf(record, note, image)}
+      <p class="visually-hidden" role="status">${announcementOf(record)}</p>
+      ${plateOf(record, request, image)}
       <figcaption>
         ${prompt && html`<p class="caption">${prompt}</p>`}
         <p class="facts">
           <span>${record.model}</span>
-          ${[note?.request.size, note?.request.aspect_ratio, note?.request.quality]
+          ${[request?.size, request?.aspect_ratio, request?.quality]
             .filter(Boolean)
             .map((each) => html`<span key=${each}>${each}</span>`)}
           <span>${time.format(new Date(record.completed_at ?? record.created_at))}</span>
-          ${charged !== undefined && html`<span>${chargedText(charged)}</span>`}
         </p>
         <div class="actions">
           ${isLive(record) && html`<button type="button" onClick=${onCancel}>Cancel</button>`}
@@ -47,7 +43,7 @@ export function TaskStage({ apiKey, record, note, cancelFailure, onCancel, onEdi
               <a class="button" href=${image} download=${fileName(record)}>Download</a>
             `
           }
-          ${note && !isLive(record) && html`<button type="button" onClick=${onAgain}>Again</button>`}
+          ${request && !isLive(record) && html`<button type="button" onClick=${onAgain}>Again</button>`}
         </div>
         <div aria-live="polite">
           ${cancelFailure && html`<${Notice} title="Not cancelled" failure=${cancelFailure} />`}
@@ -59,21 +55,21 @@ export function TaskStage({ apiKey, record, note, cancelFailure, onCancel, onEdi
 
 /**
  * @param {TaskRecord} record
- * @param {Note | undefined} note
+ * @param {ImageRequest | undefined} request
  * @param {string | undefined} image
  */
-function plateOf(record, note, image) {
-  const shape = { aspectRatio: shapeOf(note) }
+function plateOf(record, request, image) {
+  const shape = { aspectRatio: shapeOf(request) }
   if (image !== undefined) {
     return html`
       <a class="plate" href=${image} target="_blank" rel="noopener" key="image">
-        <img src=${image} alt=${note?.request.prompt ?? `Image of ${record.model}`} />
+        <img src=${image} alt=${request?.prompt ?? `Image of ${record.model}`} />
       </a>
     `
   }
   if (isLive(record)) {
     return html`
-      <div class="plate blank developing" style=${shape} key="live">
+      <div class="plate blank" style=${shape} key="live">
         <div class="meter">
           <label for="progress">${record.status === 'queued' ? 'Queued' : 'Developing'}</label>
           <progress id="progress" max="100" value=${record.progress}></progress>
@@ -91,47 +87,28 @@ function plateOf(record, note, image) {
   }
   return html`
     <div class="plate blank" style=${shape} key="expired">
-      <p class="gone"><b>Expired</b> The image is no longer kept.</p>
+      <p><b>Expired.</b> The image is no longer kept.</p>
     </div>
   `
 }
 
 /**
- * Returns what an ended task cost. Only the header of the lookup says it.
- * @param {string} apiKey
+ * Returns how the task goes on, for a screen reader. Everybody else sees it. Progress is said in quarters, because a
+ * reader would speak all the time otherwise.
  * @param {TaskRecord} record
  */
-function useCharged(apiKey, record) {
-  const [charged, setCharged] = useState(/** @type {number | undefined} */ (undefined))
-  const live = isLive(record)
-  useEffect(() => {
-    let current = true
-    setCharged(undefined)
-    if (!live) {
-      void readTask(apiKey, record.task_id).then((answer) => {
-        const credits = answer.ok ? answer.header('X-Credits-Charged') : null
-        if (current && credits !== null) setCharged(Number(credits))
-        return undefined
-      })
-    }
-    return () => {
-      current = false
-    }
-  }, [apiKey, record.task_id, live])
-  return charged
-}
-
-/** @param {number} credits */
-function chargedText(credits) {
-  return credits === 0 ? 'nothing charged' : `${creditsText(credits)} charged`
+function announcementOf(record) {
+  if (record.status === 'processing')
+    return `In progress, ${Math.floor(record.progress / 25) * 25} percent.`
+  return record.status === 'failed' ? `No image. ${record.error?.message ?? ''}` : record.status
 }
 
 /**
  * Returns the shape of the image that is being made, as CSS writes it.
- * @param {Note | undefined} note
+ * @param {ImageRequest | undefined} request
  */
-function shapeOf(note) {
-  const { size = '', aspect_ratio = '1:1' } = note?.request ?? {}
+function shapeOf(request) {
+  const { size = '', aspect_ratio = '1:1' } = request ?? {}
   return size.includes('x') ? size.replace('x', ' / ') : aspect_ratio.replace(':', ' / ')
 }
 

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { pause } from '../clock.js'
-import { keepSources, keptSources } from '../form/keptSources.js'
+import { submitTask } from '../calls/api.js'
+import { pause } from '../pause.js'
 import { keep, randomName, recall } from '../session.js'
-import { afterFailure, submitTask } from '../calls/submitTask.js'
+import { submitBody } from '../form/sourceImages.js'
 
 /** @import { Failure } from '../calls/api.js' */
 /** @import { ImageRequest } from '../form/models.js' */
@@ -16,15 +16,12 @@ import { afterFailure, submitTask } from '../calls/submitTask.js'
  *   readonly idempotencyKey: string,
  *   readonly accountId: string,
  *   readonly request: ImageRequest,
- *   readonly sourceCount: number,
- *   readonly editedTaskId?: string | undefined,
  * }} Pending
  *
  * @typedef {{ readonly phase: 'idle' }
- *   | { readonly phase: 'sending', readonly fraction: number }
+ *   | { readonly phase: 'sending' }
  *   | { readonly phase: 'waiting', readonly failure: Failure, readonly untilMs: number }
- *   | { readonly phase: 'stopped', readonly failure: Failure }
- *   | { readonly phase: 'refused', readonly failure: Failure }} SubmissionState
+ *   | { readonly phase: 'stopped' | 'refused', readonly failure: Failure }} SubmissionState
  */
 
 /** @type {Failure} */
@@ -36,24 +33,28 @@ const sourcesLost = {
   mayRepeat: false,
 }
 
+/** How often a submit is tried before the user must decide. The waits add up to three and a half minutes. */
+const triesMax = 12
+const waitsSeconds = [1, 2, 4, 8, 15, 30]
+
 /**
- * Sends submits, one at a time, and repeats a submit that gets no answer, also after a reload. `afterFailure` says
- * when the repeats stop.
+ * Sends submits, one at a time, and repeats a submit that gets no answer, also after a reload.
  * @param {{
  *   readonly apiKey: string,
  *   readonly accountId: string,
- *   readonly onAccepted: (taskId: string, pending: Pending, sources: readonly SourceImage[]) => void,
+ *   readonly onAccepted: (taskId: string, createdAtMs: number, request: ImageRequest) => void,
  * }} options
  */
 export function useSubmission({ apiKey, accountId, onAccepted }) {
   const [state, setState] = useState(/** @type {SubmissionState} */ ({ phase: 'idle' }))
   /** A second click can come before the page is drawn again. `state` is then still the old one, but this is new. */
   const busy = useRef(false)
+  const current = useRef({ stop: new AbortController(), repeat: () => {} })
   const enter = (/** @type {SubmissionState} */ next) => {
     busy.current = next.phase !== 'idle' && next.phase !== 'refused'
+    if (!busy.current) keep('pending', undefined)
     setState(next)
   }
-  const current = useRef({ stop: new AbortController(), repeat: () => {} })
 
   /**
    * @param {Pending} pending
@@ -61,51 +62,40 @@ export function useSubmission({ apiKey, accountId, onAccepted }) {
    */
   async function send(pending, sources) {
     current.current.stop.abort()
-    const stop = new AbortController()
-    current.current = { stop, repeat: () => void send(pending, sources) }
-    const { signal } = stop
-    const { request, idempotencyKey } = pending
-    const onProgress = (/** @type {number} */ fraction) => {
-      if (!signal.aborted) enter({ phase: 'sending', fraction })
-    }
+    const { signal } = (current.current.stop = new AbortController())
+    current.current.repeat = () => void send(pending, sources)
+    const { idempotencyKey, request } = pending
     for (let tries = 1; ; tries += 1) {
-      onProgress(0)
-      const submit = { apiKey, idempotencyKey, request, sources, onProgress, signal }
-      const answer = await submitTask(submit)
+      enter({ phase: 'sending' })
+      const body = await submitBody(request, sources)
+      const answer = await submitTask(apiKey, idempotencyKey, body, signal)
       if (signal.aborted) return
       if (answer.ok) {
-        forget()
         enter({ phase: 'idle' })
-        onAccepted(answer.value.task_id, pending, sources)
-        return
+        return onAccepted(answer.value.task_id, answer.value.created_at * 1000, request)
       }
       const { failure } = answer
-      const next = afterFailure(failure, tries)
-      if (next.kind !== 'repeat') {
-        if (next.kind === 'refused') forget()
-        enter({ phase: next.kind, failure })
-        return
+      const { status, mayRepeat, retryAfterSeconds = 0 } = failure
+      // The API took nothing and will not take this request. After any other failure the task may exist, and only a
+      // repeat with the same key can tell.
+      if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
+        return enter({ phase: 'refused', failure })
       }
-      const waitMs = next.seconds * 1000
+      if (!mayRepeat || tries >= triesMax) return enter({ phase: 'stopped', failure })
+      const seconds = waitsSeconds[Math.min(tries, waitsSeconds.length) - 1] ?? 1
+      const waitMs = Math.max(seconds, retryAfterSeconds) * 1000
       enter({ phase: 'waiting', failure, untilMs: Date.now() + waitMs })
       await pause(waitMs, signal)
       if (signal.aborted) return
     }
   }
 
-  async function resume() {
-    const pending = recall('pending', /** @type {Pending | undefined} */ (undefined))
-    if (pending === undefined || pending.accountId !== accountId) return
-    const sources = await keptSources('pending')
-    if (pending.sourceCount === sources.length) await send(pending, sources)
-    else {
-      forget()
-      enter({ phase: 'refused', failure: sourcesLost })
-    }
-  }
-
   useEffect(() => {
-    void resume()
+    const pending = recall('pending', /** @type {Pending | undefined} */ (undefined))
+    if (pending?.accountId === accountId) {
+      if (pending.request.action === 'edit') enter({ phase: 'refused', failure: sourcesLost })
+      else void send(pending, [])
+    }
     return () => current.current.stop.abort()
   }, [])
 
@@ -116,30 +106,18 @@ export function useSubmission({ apiKey, accountId, onAccepted }) {
      * @param {ImageRequest} request
      * @param {readonly SourceImage[]} sources
      */
-    submit: async (request, sources) => {
+    submit: (request, sources) => {
       if (busy.current) return
-      const used = request.action === 'edit' ? sources : []
-      const editedTaskId = used.find(({ fromTaskId }) => fromTaskId)?.fromTaskId
-      const idempotencyKey = randomName()
-      const pending = { idempotencyKey, accountId, request, sourceCount: used.length, editedTaskId }
-      enter({ phase: 'sending', fraction: 0 })
-      // The images come first, so that a reload never finds the request without them.
-      await keepSources('pending', used)
+      const pending = { idempotencyKey: randomName(), accountId, request }
       keep('pending', pending)
-      await send(pending, used)
+      void send(pending, sources)
     },
     /** Repeats now what was not answered. */
     repeat: () => current.current.repeat(),
     /** Gives up what was not answered, or hides the failure. */
     dismiss: () => {
       current.current.stop.abort()
-      forget()
       enter({ phase: 'idle' })
     },
   }
-}
-
-function forget() {
-  keep('pending', undefined)
-  void keepSources('pending', [])
 }

@@ -3,28 +3,35 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { ApiContext, Handler, HttpFailure, RouteContext } from './context.ts'
+import type { ApiContext, Handler, HttpFailure, RouteContext } from '../context.ts'
+import { guideHtml } from './guide.ts'
 
 /** The playground: the page, `/`, and what it loads, `/playground/…`. */
 export function createPlayground(): Page {
-  return createPage({
-    folder: new URL('../web/playground/', import.meta.url),
-    libraries: {
-      'library/preact.js': 'preact',
-      'library/hooks.js': 'preact/hooks',
-      'library/htm.js': 'htm',
-      'library/html.js': 'htm/preact',
-    },
-    policy: playgroundPolicy,
-  })
+  return createPage(new URL('../../web/playground/', import.meta.url), libraries)
+}
+
+/** The guide and the reference of the API: the page, `/docs`, and what it loads, `/docs/…` and `/playground/…`. */
+export function createReference(): Page {
+  return createPage(new URL('../../web/docs/', import.meta.url), {}, (html) =>
+    html.replace('<!-- guide -->', guideHtml),
+  )
+}
+
+/** Files of packages, by the name under which the pages load them. */
+const libraries: Readonly<Record<string, string>> = {
+  'library/preact.js': 'preact',
+  'library/hooks.js': 'preact/hooks',
+  'library/htm.js': 'htm',
+  'library/html.js': 'htm/preact',
 }
 
 /**
- * Returns the directives that confine the page. It loads from its own origin alone, and shows images from memory
+ * Returns the directives that confine a page. It loads from its own origin alone, and shows images from memory
  * (`blob:`). No inline script runs except the import map, which is named by its digest. So a text of a client
  * or of an upstream could not run as script even if the page put it into its HTML.
  */
-function playgroundPolicy(html: string): readonly string[] {
+function policyOf(html: string): string {
   const importMap = /<script type="importmap">([\s\S]*?)<\/script>/.exec(html)?.[1] ?? ''
   const digest = createHash('sha256').update(importMap).digest('base64')
   return [
@@ -38,44 +45,7 @@ function playgroundPolicy(html: string): readonly string[] {
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
-  ]
-}
-
-/** The guide and the reference of the API: the page, `/docs`, and what it loads, `/docs/…`. */
-export function createReference(): Page {
-  return createPage({
-    folder: new URL('../web/docs/', import.meta.url),
-    libraries: {
-      'library/swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
-      'library/swagger-ui.js': 'swagger-ui-dist/swagger-ui-bundle.js',
-    },
-    policy: () => referencePolicy,
-  })
-}
-
-/**
- * The page loads and calls its own origin alone. The icons of Swagger UI are in its style sheet (`data:`), and
- * images that a request returned are shown from memory (`blob:`). No inline script or style is allowed.
- */
-const referencePolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data: blob:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-]
-
-/** Where the files of a page are, and how the page is confined. */
-type PageSource = {
-  /** The page's own files. The browser runs them as they are: there is no build. */
-  readonly folder: URL
-  /** Files of packages, by the name under which the page loads them. */
-  readonly libraries: Readonly<Record<string, string>>
-  /** Returns the directives of the Content-Security-Policy. `html` is the page. */
-  readonly policy: (html: string) => readonly string[]
+  ].join('; ')
 }
 
 /** The two routes of a page: one for the page itself, and one for the files that it loads, which `path` names. */
@@ -89,13 +59,25 @@ const mimeTypes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads a page and what it loads into memory. Throws when a library is missing, so that no process starts without it.
+ * Reads a page's own files, which the browser runs as they are, and its libraries into memory. `complete` makes the
+ * page of its file `index.html`. Throws when a file is missing, so that no process starts without it.
  */
-function createPage(source: PageSource): Page {
-  const files = readFiles(source)
-  const html = files.get('index.html')?.content.toString('utf8') ?? ''
+function createPage(
+  folder: URL,
+  libraries: Readonly<Record<string, string>>,
+  complete: (html: string) => string = (html) => html,
+): Page {
+  const files = new Map<string, StaticFile>()
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (extname(name) !== '') files.set(name, staticFile(name, readFileSync(new URL(name, folder))))
+  }
+  for (const [name, specifier] of Object.entries(libraries)) {
+    files.set(name, staticFile(name, readFileSync(new URL(import.meta.resolve(specifier)))))
+  }
+  const html = complete(readFileSync(new URL('index.html', folder), 'utf8'))
+  files.set('index.html', staticFile('index.html', Buffer.from(html)))
   const headers = {
-    'Content-Security-Policy': source.policy(html).join('; '),
+    'Content-Security-Policy': policyOf(html),
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Referrer-Policy': 'no-referrer',
   }
@@ -112,17 +94,6 @@ function createPage(source: PageSource): Page {
   }
 }
 
-function readFiles({ folder, libraries }: PageSource): ReadonlyMap<string, StaticFile> {
-  const own = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => extname(name) !== '')
-    .map((name) => [name, readStaticFile(new URL(name, folder), name)] as const)
-  const foreign = Object.entries(libraries).map(
-    ([name, specifier]) =>
-      [name, readStaticFile(new URL(import.meta.resolve(specifier)), name)] as const,
-  )
-  return new Map([...own, ...foreign])
-}
-
 /** A file of a public page. It stays in memory. */
 type StaticFile = {
   readonly mimeType: string
@@ -130,11 +101,9 @@ type StaticFile = {
   readonly etag: string
 }
 
-/** Reads a text file. Throws the system's error when the file cannot be read. */
-function readStaticFile(location: URL, name: string): StaticFile {
+function staticFile(name: string, content: Buffer): StaticFile {
   const mimeType = mimeTypes[extname(name)]
   if (mimeType === undefined) throw new Error(`Bug: no media type for ${name}`)
-  const content = readFileSync(location)
   const etag = createHash('sha256').update(content).digest('base64url').slice(0, 22)
   return { mimeType, content, etag }
 }

@@ -36,7 +36,7 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
     if (!busy) onSubmit(request, sources.sources)
   }
   const addFiles = useCallback((/** @type {readonly NewImage[]} */ files) => {
-    sources.add(files)
+    void sources.add(files)
     onChange({ action: 'edit' })
   }, [])
   const submitByKey = (/** @type {KeyboardEvent} */ event) => {

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { inputImageBytesMax, inputImagesBytesMax, inputImagesMax } from '../../src/domain/limits.ts'
 import { collect } from '../support/byteStreams.ts'
 import { errorResponse } from '../support/clients/responses.ts'
 import { startTestApi, useTestApi } from '../support/http/testApi.ts'
@@ -71,18 +70,6 @@ describe('the playground', () => {
       expect(errorResponse.parse(JSON.parse(body.toString())).error.code).toBe('not_found')
     },
   )
-
-  it('knows the limits of the API for source images', async () => {
-    const limits = readFileSync(new URL('form/sourceImages.js', folder), 'utf8')
-    const mebibytes = (bytes: number) => bytes / 1024 / 1024
-    for (const line of [
-      `sourceImagesMax = ${inputImagesMax}\n`,
-      `sourceBytesMax = ${mebibytes(inputImageBytesMax)} * mebibyte\n`,
-      `allSourcesBytesMax = ${mebibytes(inputImagesBytesMax)} * mebibyte\n`,
-    ]) {
-      expect(limits).toContain(line)
-    }
-  })
 })
 
 it.each(['/', '/playground/app.js'])(

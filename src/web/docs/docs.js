@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { operationsOf } from './apiDocument.js'
 import { Contents } from './contents.js'
 import { Operation } from './operation.js'
-import { Words } from './words.js'
+import { Words } from './fields.js'
 
 /** @import { ApiDocument } from './apiDocument.js' */
 

@@ -1,6 +1,5 @@
 import { html } from 'htm/preact'
 import { followed } from './apiDocument.js'
-import { Words } from './words.js'
 
 /** @import { Schema } from './apiDocument.js' */
 
@@ -89,4 +88,14 @@ function typeText({ type = '', format, items, minimum, maximum, maxLength, maxIt
   ]
     .filter(Boolean)
     .join(', ')
+}
+
+/**
+ * A text of the document, with what stands between backticks as code.
+ * @param {{ readonly text: string | undefined }} props
+ */
+export function Words({ text = '' }) {
+  return text
+    .split('`')
+    .map((part, i) => (i % 2 === 1 ? html`<code key=${i}>${part}</code>` : part))
 }

@@ -1,9 +1,8 @@
 import { html } from 'htm/preact'
 import { useState } from 'preact/hooks'
-import { Field, Fields } from './fields.js'
+import { Field, Fields, Words } from './fields.js'
 import { samplesOf } from './samples.js'
 import { SendForm } from './sendForm.js'
-import { Words } from './words.js'
 
 /** @import * as Api from './apiDocument.js' */
 

@@ -94,7 +94,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     const canEdit = (/** @type {Model} */ { actions }) => actions.includes('edit')
     const editor = canEdit(model) ? model : (models.find(canEdit) ?? model)
     setDraft({ ...draft, model: editor.id, action: 'edit', prompt: '' })
-    sources.replace([{ name: 'The image above', blob }])
+    void sources.add([{ name: 'The image above', blob }], true)
     prompt.current?.focus()
   }
 

@@ -7,7 +7,6 @@
  *   readonly status: number,
  *   readonly message: string,
  *   readonly code?: string | undefined,
- *   readonly param?: string | undefined,
  *   readonly retryAfterSeconds?: number | undefined,
  *   readonly mayRepeat: boolean,
  * }} Failure
@@ -153,9 +152,9 @@ function answerOf(status, text, header) {
   if (status >= 200 && status < 300 && document !== undefined) {
     return { ok: true, value: document, header }
   }
-  /** @type {{ readonly error?: { message?: unknown, code?: unknown, param?: unknown } } | undefined} */
+  /** @type {{ readonly error?: { message?: unknown, code?: unknown } } | undefined} */
   const envelope = document
-  const { message, code, param } = envelope?.error ?? {}
+  const { message, code } = envelope?.error ?? {}
   const seconds = header('Retry-After')
   return {
     ok: false,
@@ -163,7 +162,6 @@ function answerOf(status, text, header) {
       status,
       message: typeof message === 'string' ? message : `The answer was HTTP ${status}.`,
       code: typeof code === 'string' ? code : undefined,
-      param: typeof param === 'string' && param !== '' ? param : undefined,
       retryAfterSeconds:
         seconds !== null && /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
       mayRepeat: header('x-should-retry') !== 'false',

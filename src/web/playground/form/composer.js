@@ -1,5 +1,5 @@
 import { html } from 'htm/preact'
-import { useCallback, useRef, useState } from 'preact/hooks'
+import { useCallback, useRef } from 'preact/hooks'
 import { Choices } from './choices.js'
 import { creditsOf, creditsText, lowestCredits, optionsOf, requestOf, sizeText } from './models.js'
 import { SourceField } from './sourceField.js'
@@ -25,7 +25,6 @@ const actionNames = { generate: 'Generate', edit: 'Edit' }
  * }} props
  */
 export function Composer({ draft, models, model, sources, busy, promptRef, onChange, onSubmit }) {
-  const [missing, setMissing] = useState('')
   const form = useRef(/** @type {HTMLFormElement | null} */ (null))
   const options = optionsOf(draft, model)
   const request = requestOf(draft, model)
@@ -34,22 +33,14 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
 
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
-    if (busy) return
-    const problem = problemOf(request, sources.sources)
-    setMissing(problem?.text ?? '')
-    if (problem) {
-      const field = form.current?.querySelector(problem.field)
-      if (field instanceof HTMLElement) field.focus()
-      return
-    }
-    onSubmit(request, sources.sources)
+    if (!busy) onSubmit(request, sources.sources)
   }
   const addFiles = useCallback((/** @type {readonly NewImage[]} */ files) => {
-    sources.add(files)
+    void sources.add(files)
     onChange({ action: 'edit' })
   }, [])
   const submitByKey = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.current?.requestSubmit()
   }
   return html`
     <form class="composer" ref=${form} onSubmit=${submit} aria-label="Request">
@@ -68,6 +59,7 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
             id="prompt"
             ref=${promptRef}
             rows="3"
+            required
             value=${draft.prompt}
             placeholder=${editing ? 'Make it night, with the lamp lit' : 'A lighthouse at dusk'}
             aria-keyshortcuts="Control+Enter Meta+Enter"
@@ -118,7 +110,6 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
         />
       </div>
       <div class="submitbar">
-        <p class="refusal" role="alert">${missing}</p>
         <button class="primary" type="submit" aria-disabled=${busy}>
           <span>${editing ? 'Edit the image' : 'Make the image'}</span>
           <span>${credits === undefined ? '' : creditsText(credits)}</span>
@@ -147,17 +138,4 @@ function modelLabel(model) {
       <span class="hint">${takes.filter(Boolean).join(' · ')}</span>
     </span>
   `
-}
-
-/**
- * Returns what a request lacks, so that the user learns of it before anything is sent.
- * @param {ImageRequest} request
- * @param {readonly SourceImage[]} sources
- */
-function problemOf({ prompt, action }, sources) {
-  if (prompt.trim() === '') return { text: 'Describe the image first.', field: '#prompt' }
-  if (action === 'edit' && sources.length === 0) {
-    return { text: 'An edit needs a source image.', field: '.drop input' }
-  }
-  return undefined
 }

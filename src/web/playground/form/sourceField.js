@@ -1,6 +1,6 @@
 import { html } from 'htm/preact'
-import { useEffect, useRef } from 'preact/hooks'
-import { filesOf, sizeText, sourceImagesMax } from './sourceImages.js'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { filesOf } from './sourceImages.js'
 
 /** @import { NewImage, SourceImage } from './sourceImages.js' */
 
@@ -12,7 +12,7 @@ import { filesOf, sizeText, sourceImagesMax } from './sourceImages.js'
  *   readonly refusals: readonly string[],
  *   readonly hidden: boolean,
  *   readonly onFiles: (files: readonly NewImage[]) => void,
- *   readonly onRemove: (id: string) => void,
+ *   readonly onRemove: (image: SourceImage) => void,
  * }} props
  */
 export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
@@ -24,11 +24,10 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
     // Otherwise the browser would report no change when the user chooses the same file again.
     if (input.current) input.current.value = ''
   }
-  const remove = (/** @type {string} */ id) => {
-    onRemove(id)
+  const remove = (/** @type {SourceImage} */ image) => {
+    onRemove(image)
     input.current?.focus()
   }
-  const totalBytes = sources.reduce((sum, { blob }) => sum + blob.size, 0)
   return html`
     <div class="sources" hidden=${hidden}>
       <p class="label" id="sources-label">Source images</p>
@@ -36,10 +35,14 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
         sources.length > 0 &&
         html`<ul class="thumbs" aria-labelledby="sources-label">
           ${sources.map(
-            ({ id, url, name, blob }) => html`
-              <li key=${id}>
-                <img src=${url} alt=${name} title="${name}, ${sizeText(blob.size)}" />
-                <button type="button" aria-label="Remove ${name}" onClick=${() => remove(id)}>
+            (image, i) => html`
+              <li key=${`${image.name} ${i}`}>
+                <${Thumb} image=${image} />
+                <button
+                  type="button"
+                  aria-label="Remove ${image.name}"
+                  onClick=${() => remove(image)}
+                >
                   ×
                 </button>
               </li>
@@ -59,17 +62,20 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
         <span><b>Choose images</b>, drop or paste them</span>
       </label>
       <p class="hint" id="sources-hint">
-        ${
-          sources.length === 0
-            ? `PNG, JPEG or WebP. Up to ${sourceImagesMax} images of 20 MiB, 64 MiB in all.`
-            : `${sources.length} of ${sourceImagesMax} images, ${sizeText(totalBytes)} of 64 MiB.`
-        }
+        PNG, JPEG or WebP. Up to 16 images of 20 MiB, 64 MiB in all.
       </p>
     </div>
     <div aria-live="polite">
       ${refusals.map((text) => html`<p class="refusal" key=${text}>${text}</p>`)}
     </div>
   `
+}
+
+/** @param {{ readonly image: SourceImage }} props */
+function Thumb({ image: { name, blob } }) {
+  const url = useMemo(() => URL.createObjectURL(blob), [blob])
+  useEffect(() => () => URL.revokeObjectURL(url), [url])
+  return html`<img src=${url} alt=${name} />`
 }
 
 /**

@@ -1,41 +1,30 @@
-import { useCallback, useRef, useState } from 'preact/hooks'
-import { addSourceImages } from './sourceImages.js'
+import { useCallback, useState } from 'preact/hooks'
+import { imageType } from './sourceImages.js'
 
 /** @import { NewImage, SourceImage } from './sourceImages.js' */
 
-/** The source images in the form. A reload forgets them. */
+/** The source images in the form. A reload forgets them. The API checks their number and size. */
 export function useSources() {
   const [sources, setSources] = useState(/** @type {readonly SourceImage[]} */ ([]))
   const [refusals, setRefusals] = useState(/** @type {readonly string[]} */ ([]))
-  const latest = useRef(sources)
-  /** Additions wait for each other, because the bytes of files are read asynchronously. */
-  const turn = useRef(Promise.resolve())
-
-  const store = (/** @type {readonly SourceImage[]} */ images) => {
-    for (const { url } of latest.current) {
-      if (!images.some((image) => image.url === url)) URL.revokeObjectURL(url)
+  const add = useCallback(async (/** @type {readonly NewImage[]} */ files, replace = false) => {
+    /** @type {SourceImage[]} */
+    const images = []
+    /** @type {string[]} */
+    const refused = []
+    for (const file of files) {
+      const mimeType = await imageType(file.blob)
+      if (mimeType) images.push({ ...file, mimeType })
+      else refused.push(`${file.name} is not a PNG, JPEG or WebP image.`)
     }
-    latest.current = images
-    setSources(images)
-  }
-  const add = useCallback((/** @type {readonly NewImage[]} */ files, replace = false) => {
-    turn.current = turn.current.then(async () => {
-      const added = await addSourceImages(replace ? [] : latest.current, files)
-      setRefusals(added.refusals)
-      store(added.images)
-      return undefined
-    })
+    setRefusals(refused)
+    setSources((now) => [...(replace ? [] : now), ...images])
   }, [])
   return {
     sources,
     refusals,
     add,
-    /** @param {readonly NewImage[]} files */
-    replace: (files) => add(files, true),
-    /** @param {string} id */
-    remove: (id) => {
-      setRefusals([])
-      store(latest.current.filter((image) => image.id !== id))
-    },
+    /** @param {SourceImage} image */
+    remove: (image) => setSources((now) => now.filter((each) => each !== image)),
   }
 }

@@ -73,21 +73,8 @@ function Tile({ record, request, shown, onShow }) {
           : html`<span class="tile-text">
               <span class="visually-hidden">${name}</span>
               <b>${record.status}</b>
-              <span>${timeText(record.created_at)}</span>
             </span>`
       }
     </button>
   `
-}
-
-const time = new Intl.DateTimeFormat(undefined, {
-  month: 'short',
-  day: 'numeric',
-  hour: 'numeric',
-  minute: '2-digit',
-})
-
-/** @param {string} text ISO 8601 */
-function timeText(text) {
-  return time.format(new Date(text))
 }

@@ -23,7 +23,7 @@ export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, on
   const prompt = request?.prompt
   return html`
     <figure class="stage ${record.status}">
-      <p class="visually-hidden" role="status">${announcementOf(record)}</p>
+      <p class="visually-hidden" role="status">${record.status}</p>
       ${plateOf(record, request, image)}
       <figcaption>
         ${prompt && html`<p class="caption">${prompt}</p>`}
@@ -59,7 +59,6 @@ export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, on
  * @param {string | undefined} image
  */
 function plateOf(record, request, image) {
-  const shape = { aspectRatio: shapeOf(request) }
   if (image !== undefined) {
     return html`
       <a class="plate" href=${image} target="_blank" rel="noopener" key="image">
@@ -69,7 +68,7 @@ function plateOf(record, request, image) {
   }
   if (isLive(record)) {
     return html`
-      <div class="plate blank" style=${shape} key="live">
+      <div class="plate blank" key="live">
         <div class="meter">
           <label for="progress">${record.status === 'queued' ? 'Queued' : 'Developing'}</label>
           <progress id="progress" max="100" value=${record.progress}></progress>
@@ -86,30 +85,10 @@ function plateOf(record, request, image) {
     `
   }
   return html`
-    <div class="plate blank" style=${shape} key="expired">
+    <div class="plate blank" key="expired">
       <p><b>Expired.</b> The image is no longer kept.</p>
     </div>
   `
-}
-
-/**
- * Returns how the task goes on, for a screen reader. Everybody else sees it. Progress is said in quarters, because a
- * reader would speak all the time otherwise.
- * @param {TaskRecord} record
- */
-function announcementOf(record) {
-  if (record.status === 'processing')
-    return `In progress, ${Math.floor(record.progress / 25) * 25} percent.`
-  return record.status === 'failed' ? `No image. ${record.error?.message ?? ''}` : record.status
-}
-
-/**
- * Returns the shape of the image that is being made, as CSS writes it.
- * @param {ImageRequest | undefined} request
- */
-function shapeOf(request) {
-  const { size = '', aspect_ratio = '1:1' } = request ?? {}
-  return size.includes('x') ? size.replace('x', ' / ') : aspect_ratio.replace(':', ' / ')
 }
 
 /** @param {TaskRecord} record */

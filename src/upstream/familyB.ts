@@ -9,13 +9,7 @@ import type { ImageMimeType } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
-import type {
-  AnswerImage,
-  AnswerVerdict,
-  FamilyCall,
-  ModelAnswer,
-  TakeMemory,
-} from './familyCall.ts'
+import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/jsonFailure.ts'
 
@@ -36,7 +30,7 @@ export function familyBCall(
   return {
     ...familyBRequest(request, model, boundary),
     isImage: isFamilyBImage,
-    judge: async (answer, takeMemory) => await judgeFamilyB(answer, takeMemory, deps),
+    judge: async (answer) => await judgeFamilyB(answer, deps),
   }
 }
 
@@ -44,14 +38,10 @@ export function familyBCall(
  * Judges a 2xx answer. Chooses the first whole image. An answer that has its image only by URL is broken,
  * because Darkroom does not fetch URLs.
  */
-async function judgeFamilyB(
-  answer: ModelAnswer,
-  takeMemory: TakeMemory,
-  deps: FamilyBDeps,
-): Promise<AnswerVerdict> {
+async function judgeFamilyB(answer: ModelAnswer, deps: FamilyBDeps): Promise<AnswerVerdict> {
   if (isEmptyFamilyB(answer.document)) return { class: 'rejected', reason: 'no_image' }
   const first = await firstWhole(answer.images)
-  const image = first === undefined ? undefined : await asPng(first, takeMemory)
+  const image = first === undefined ? undefined : await asPng(first)
   if (image === undefined) return { class: 'unknown', reason: 'broken_body' }
   const response = familyBResponse(answer.document, Math.floor(deps.nowMs() / 1000))
   const native = { response, imagePath: ['data', 0, 'b64_json'] }

@@ -12,14 +12,8 @@ export type FamilyCall = {
   /** Returns whether the string at a path of the answer is an image in base64. */
   readonly isImage: (path: JsonPath) => boolean
   /** Judges a 2xx answer. Chooses at most one image of the answer, or makes a new image from it. */
-  readonly judge: (answer: ModelAnswer, takeMemory: TakeMemory) => Promise<AnswerVerdict>
+  readonly judge: (answer: ModelAnswer) => Promise<AnswerVerdict>
 }
-
-/**
- * Resolves when there is memory for this many bytes that are made of the answer, besides its own. Few bytes wait for
- * nothing.
- */
-export type TakeMemory = (bytes: number) => Promise<void>
 
 /** A 2xx answer, divided into the document and its images. */
 export type ModelAnswer = {

@@ -3,7 +3,7 @@ import { upstreamAnswerBytesMax } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { Answer } from './exchange.ts'
-import type { AnswerVerdict, ModelAnswer, TakeMemory } from './familyCall.ts'
+import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
 import type { ContentCoding } from '../streams/codings.ts'
 import { parseContentEncoding, unpack } from '../streams/codings.ts'
 import { wholeImage } from '../streams/images.ts'
@@ -19,13 +19,12 @@ export async function readModelAnswer(
   body: Buffer,
   { headers, cutBy }: Pick<Answer, 'headers' | 'cutBy'>,
   isImage: (path: JsonPath) => boolean,
-  takeMemory: TakeMemory,
 ): Promise<Result<ModelAnswer, AnswerVerdict>> {
   const broken = (reason: BrokenReason) =>
     fail({ class: 'unknown', reason: cutBy ?? reason } as const)
-  const plain = await unpacked(body, headers, upstreamAnswerBytesMax, takeMemory)
+  const plain = await unpacked(body, headers, upstreamAnswerBytesMax)
   if (!plain.ok) return broken(plain.failure)
-  const read = await readLenientJson(plain.value, { isImage })
+  const read = readLenientJson(plain.value, { isImage })
   if (!read.ok) {
     return broken(read.failure.tag === 'text_too_long' ? 'answer_too_large' : 'broken_body')
   }
@@ -52,16 +51,11 @@ export async function unpacked(
   body: Buffer,
   headers: Answer['headers'],
   bytesMax: number,
-  takeMemory: TakeMemory = async () => {},
 ): Promise<Result<Buffer, BrokenReason>> {
-  const cover = async (bytes: number) => {
-    await takeMemory(bytes)
-    return true
-  }
   let plain = body
   for (const coding of codingsOf(body, headers['content-encoding'])) {
     if (looksLikeJson(plain)) break
-    const next = await unpack(plain, coding, bytesMax, { lenient: true, cover })
+    const next = await unpack(plain, coding, bytesMax, { lenient: true })
     if (!next.ok) {
       return fail(next.failure === 'too_large' ? 'answer_too_large' : 'broken_body')
     }

@@ -4,7 +4,7 @@ import { readLenientJson } from '../../src/streams/json.ts'
 
 /** Reads the text of an answer whose strings at `data` are images. Returns the document, and each image as text. */
 async function read(text: string | Buffer) {
-  const result = await readLenientJson(Buffer.from(text), {
+  const result = readLenientJson(Buffer.from(text), {
     isImage: (path) => path.at(-1) === 'data',
   })
   if (!result.ok) return result.failure.tag

@@ -11,7 +11,7 @@ const held = { mimeType: 'image/png', data: '' }
 async function verdictOf(answer: object | string): Promise<AnswerVerdict> {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
   const body = Buffer.from(text)
-  const read = await readModelAnswer(body, { headers: {} }, isFamilyAImage, async () => {})
+  const read = await readModelAnswer(body, { headers: {} }, isFamilyAImage)
   if (!read.ok) throw new Error(`Not read: ${read.failure.reason}`)
   return await judgeFamilyA(read.value, names)
 }

@@ -12,13 +12,6 @@ import { freeMemory } from '../streams/freeMemory.ts'
 
 type Family = Pick<FamilyCall, 'isImage' | 'judge'>
 
-type OutcomeDeps = {
-  /** Returns epoch milliseconds. */
-  readonly nowMs: () => number
-  /** The memory of answers, for one account. */
-  readonly memory: ByteBudget
-}
-
 /**
  * Returns the outcome of one call, together with the evidence: what happened on the connection. A call that was not
  * sent is refused. A call without an answer is unknown. Throws when the file of a large answer cannot be read.
@@ -26,7 +19,7 @@ type OutcomeDeps = {
 export async function callOutcome(
   sent: SendResult,
   family: Family,
-  { nowMs, memory }: OutcomeDeps,
+  memory: ByteBudget,
 ): Promise<UpstreamOutcome> {
   if (sent.kind === 'not_sent') return { class: 'refused', evidence: { reason: sent.reason } }
   const { latencyMs } = sent
@@ -40,7 +33,7 @@ export async function callOutcome(
     ...defined({ upstreamRequestId: upstreamRequestId(answer.headers) }),
   }
   if (!isSuccess(answer.status)) {
-    return withEvidence(await readErrorAnswer(answer, nowMs()), about, () => {})
+    return withEvidence(await readErrorAnswer(answer, Date.now()), about, () => {})
   }
   const room = memory.open('')
   let isKept = false

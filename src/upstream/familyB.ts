@@ -1,11 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { asPng } from './asPng.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
-import type { RandomBytes } from '../domain/ids.ts'
-import { randomText } from '../domain/ids.ts'
 import type { JsonObject } from '../domain/json.ts'
 import { countOf, objectOf, textOf } from '../domain/json.ts'
-import type { ImageMimeType } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
@@ -13,24 +11,13 @@ import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './fami
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/jsonFailure.ts'
 
-export type FamilyBDeps = {
-  readonly randomBytes: RandomBytes
-  /** Returns epoch milliseconds. Used when an answer has no `created`. */
-  readonly nowMs: () => number
-}
-
 /** Prepares one call of family B: generations or edits of the OpenAI Images API. */
-export function familyBCall(
-  { channel }: UpstreamCall,
-  request: ImageRequest,
-  deps: FamilyBDeps,
-): FamilyCall {
-  const boundary = `darkroom-${randomText(deps.randomBytes, 40)}`
+export function familyBCall({ channel }: UpstreamCall, request: ImageRequest): FamilyCall {
   const model = upstreamModelName(channel, request.model)
   return {
-    ...familyBRequest(request, model, boundary),
+    ...familyBRequest(request, model, `darkroom-${randomUUID()}`),
     isImage: isFamilyBImage,
-    judge: async (answer) => await judgeFamilyB(answer, deps),
+    judge: judgeFamilyB,
   }
 }
 
@@ -38,12 +25,12 @@ export function familyBCall(
  * Judges a 2xx answer. Chooses the first whole image. An answer that has its image only by URL is broken,
  * because Darkroom does not fetch URLs.
  */
-async function judgeFamilyB(answer: ModelAnswer, deps: FamilyBDeps): Promise<AnswerVerdict> {
+async function judgeFamilyB(answer: ModelAnswer): Promise<AnswerVerdict> {
   if (isEmptyFamilyB(answer.document)) return { class: 'rejected', reason: 'no_image' }
   const first = await firstWhole(answer.images)
   const image = first === undefined ? undefined : await asPng(first)
   if (image === undefined) return { class: 'unknown', reason: 'broken_body' }
-  const response = familyBResponse(answer.document, Math.floor(deps.nowMs() / 1000))
+  const response = familyBResponse(answer.document, Math.floor(Date.now() / 1000))
   const native = { response, imagePath: ['data', 0, 'b64_json'] }
   return { class: 'succeeded', reason: 'image', image, native }
 }
@@ -160,7 +147,7 @@ function formPieces(
   // Upstreams accept a single image as `image`. They accept several images only as `image[]`.
   const name = request.inputs.length === 1 ? 'image' : 'image[]'
   const images = request.inputs.flatMap((input, at): readonly BodyPiece[] => {
-    const fileName = `image-${at + 1}.${extensions[input.mimeType]}`
+    const fileName = `image-${at + 1}.${input.mimeType.slice('image/'.length)}`
     const head = partHead(boundary, `name="${name}"; filename="${fileName}"`)
     return [
       { kind: 'text', text: `${head}Content-Type: ${input.mimeType}\r\n\r\n` },
@@ -177,10 +164,4 @@ function formPieces(
 
 function partHead(boundary: string, disposition: string): string {
   return `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n`
-}
-
-const extensions: Readonly<Record<ImageMimeType, string>> = {
-  'image/png': 'png',
-  'image/jpeg': 'jpg',
-  'image/webp': 'webp',
 }

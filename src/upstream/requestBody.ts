@@ -1,4 +1,3 @@
-import { assertNever } from '../domain/assertNever.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { InputImage } from '../domain/tasks/imageRequest.ts'
 import { base64Length, encodeBase64 } from '../streams/base64.ts'
@@ -50,16 +49,8 @@ export function requestBody(
 }
 
 function pieceBytes(piece: BodyPiece): number {
-  switch (piece.kind) {
-    case 'text':
-      return Buffer.byteLength(piece.text)
-    case 'raw':
-      return piece.input.bytes
-    case 'base64':
-      return base64Length(piece.input.bytes)
-    default:
-      return assertNever(piece)
-  }
+  if (piece.kind === 'text') return Buffer.byteLength(piece.text)
+  return piece.kind === 'raw' ? piece.input.bytes : base64Length(piece.input.bytes)
 }
 
 async function* inputBytes(input: InputImage, blobs: BlobStore): AsyncGenerator<Uint8Array> {

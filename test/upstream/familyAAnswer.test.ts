@@ -4,7 +4,7 @@ import type { AnswerVerdict } from '../../src/upstream/familyCall.ts'
 import { readModelAnswer } from '../../src/upstream/modelAnswer.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 
-const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' }
+const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' } as const
 const png = { mimeType: 'image/png', data: redPixelPng.toString('base64') }
 const held = { mimeType: 'image/png', data: '' }
 

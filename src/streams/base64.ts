@@ -46,8 +46,9 @@ export async function decodeBase64(
     isStandard ||= text.includes('+') || text.includes('/')
     isUrlSafe ||= text.includes('-') || text.includes('_')
     const letters = rest + text
-    // The last group stays back, because only it may have padding.
-    const groups = letters.slice(0, letters.length - (letters.length % 4 || 4))
+    // The last group of all stays back, because only it may have padding.
+    const kept = letters.length % 4 || (end === sent.length ? 4 : 0)
+    const groups = letters.slice(0, letters.length - kept)
     const groupsBytes = (groups.length / 4) * 3
     if (bytes + groupsBytes > bytesMax) return fail('too_large')
     // Node leaves out what is not a letter, so there are fewer bytes.

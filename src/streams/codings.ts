@@ -3,7 +3,8 @@ import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { createByteCollector } from './byteCollector.ts'
 
-export type ContentCoding = 'gzip' | 'deflate' | 'br' | 'zstd'
+const codings = ['gzip', 'deflate', 'br', 'zstd'] as const
+export type ContentCoding = (typeof codings)[number]
 
 type UnpackFailure = 'too_large' | 'no_room' | 'corrupt_coding'
 
@@ -100,15 +101,6 @@ const decoders = {
  */
 const codingsMax = 3
 
-const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([
-  ['gzip', 'gzip'],
-  ['x-gzip', 'gzip'],
-  ['deflate', 'deflate'],
-  ['br', 'br'],
-  ['zstd', 'zstd'],
-  ['identity', 'identity'],
-])
-
 /**
  * Returns the codings of a Content-Encoding header in the order in which they were applied (RFC 9110 section
  * 8.4), without `identity`. Fails with `unsupported` for an unknown coding, and for more than `codingsMax`
@@ -120,10 +112,10 @@ export function parseContentEncoding(
   const names = (header ?? '').split(',').map((name) => name.trim().toLowerCase())
   const applied: ContentCoding[] = []
   for (const name of names) {
-    if (name === '') continue
-    const coding = codings.get(name)
+    if (name === '' || name === 'identity') continue
+    const coding = codings.find((known) => known === (name === 'x-gzip' ? 'gzip' : name))
     if (coding === undefined) return fail('unsupported')
-    if (coding !== 'identity') applied.push(coding)
+    applied.push(coding)
   }
   return applied.length > codingsMax ? fail('unsupported') : succeed(applied)
 }

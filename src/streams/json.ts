@@ -8,7 +8,6 @@ import {
   inputImagesMax,
   jsonDepthMax,
   jsonValuesMax,
-  outputImageBytesMax,
   requestBesidesImagesBytesMax,
   requestTextBytesMax,
   upstreamAnswerTextBytesMax,
@@ -17,7 +16,7 @@ import {
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { Base64Alphabet, Base64Failure } from './base64.ts'
-import { decodeBase64, decodeLenientBase64 } from './base64.ts'
+import { decodeBase64 } from './base64.ts'
 import type { JsonFailure, JsonPath } from './jsonFailure.ts'
 import type { ImageString } from './parseJson.ts'
 import { parseJson } from './parseJson.ts'
@@ -27,15 +26,14 @@ type JsonOptions = {
   readonly isImage: (path: JsonPath) => boolean
 }
 
-/** An image of a document, decoded. */
-export type ImageBytes = { readonly path: JsonPath; readonly bytes: Buffer }
-
-export type JsonRead = {
+type Read<Image> = {
   /** The document. An empty string stands in the place of each image. */
   readonly document: Json
   /** In the order of the document. */
-  readonly images: readonly ImageBytes[]
+  readonly images: readonly Image[]
 }
+
+type ImageBytes = { readonly path: JsonPath; readonly bytes: Buffer }
 
 /**
  * Reads the JSON body of a request, strictly. Refuses what has no single meaning or cannot be stored: equal keys,
@@ -46,7 +44,7 @@ export type JsonRead = {
 export async function readJson(
   body: Buffer,
   { isImage, alphabet }: JsonOptions & { readonly alphabet: Base64Alphabet },
-): Promise<Result<JsonRead, JsonFailure>> {
+): Promise<Result<Read<ImageBytes>, JsonFailure>> {
   if (!isUtf8(body)) return fail({ tag: 'invalid_utf8' })
   await turn()
   const read = parseJson(body, { ...requestRules, isImage })
@@ -72,12 +70,8 @@ async function decodeImages(
   const images: ImageBytes[] = []
   let bytesLeft = inputImagesBytesMax
   for (const { path, sent } of strings) {
-    const decoded = await decodeBase64(
-      sent,
-      alphabet,
-      Math.min(inputImageBytesMax, bytesLeft),
-      sent,
-    )
+    const bytesMax = Math.min(inputImageBytesMax, bytesLeft)
+    const decoded = await decodeBase64(sent, alphabet, bytesMax, sent)
     if (!decoded.ok) return fail(imageFailure(decoded.failure, path, bytesLeft))
     bytesLeft -= decoded.value.length
     images.push({ path, bytes: decoded.value })
@@ -100,37 +94,16 @@ function imageFailure(failure: Base64Failure, path: JsonPath, bytesLeft: number)
   }
 }
 
-/** An image of an answer that is not decoded yet. */
-export type LenientImage = {
-  readonly path: JsonPath
-  /** Returns `undefined` when the string is not base64, and when the image has more than `outputImageBytesMax`. */
-  readonly decode: () => Promise<Buffer | undefined>
-}
-
-export type LenientRead = {
-  /** The document. An empty string stands in the place of each image. */
-  readonly document: Json
-  /** In the order of the document. */
-  readonly images: readonly LenientImage[]
-}
-
 /**
  * Reads the JSON of an upstream answer, leniently, because we have paid for it. The last of equal keys counts, what
- * follows the first object or array is ignored, and characters that cannot be stored are replaced. Images are decoded
- * only when the caller asks for them, from `body`, which must not change until then.
+ * follows the first object or array is ignored, and characters that cannot be stored are replaced. Images are not
+ * decoded: `decodeLenientBase64` does that, from `body`, which must not change until then.
  */
 export function readLenientJson(
   body: Buffer,
   { isImage }: JsonOptions,
-): Result<LenientRead, JsonFailure> {
-  const read = parseJson(body, { ...answerRules, isImage })
-  if (!read.ok) return read
-  const strings = new Map(read.value.images.map((image) => [JSON.stringify(image.path), image]))
-  const images = Array.from(strings.values(), ({ path, sent }) => ({
-    path,
-    decode: () => decodeLenientBase64(sent, outputImageBytesMax),
-  }))
-  return succeed({ document: read.value.document, images })
+): Result<Read<ImageString>, JsonFailure> {
+  return parseJson(body, { ...answerRules, isImage })
 }
 
 const answerRules = {

@@ -27,7 +27,8 @@ type Reader = JsonRules & {
   readonly body: Buffer
   /** The keys and indices that lead to the value which is read. */
   readonly path: (string | number)[]
-  readonly images: ImageString[]
+  /** By the JSON text of their paths: of equal keys, the last counts. */
+  readonly images: Map<string, ImageString>
   at: number
   values: number
   textBytes: number
@@ -50,7 +51,7 @@ export function parseJson(
     ...rules,
     body,
     path: [],
-    images: [],
+    images: new Map(),
     at: hasMark ? 3 : 0,
     values: 0,
     textBytes: 0,
@@ -62,7 +63,7 @@ export function parseJson(
   if (!rules.lenient && nextByte(reader) !== undefined) refuse(reader, syntax)
   return document === undefined || reader.failure !== undefined
     ? fail(reader.failure ?? syntax)
-    : succeed({ document, images: reader.images })
+    : succeed({ document, images: [...reader.images.values()] })
 }
 
 const syntax: JsonFailure = { tag: 'syntax' }
@@ -188,7 +189,7 @@ function readText(reader: Reader): string | undefined {
 function readImage(reader: Reader): string | undefined {
   const { body, at, images, imagesMax, lenient } = reader
   const path = [...reader.path]
-  if (images.length >= imagesMax) {
+  if (images.size >= imagesMax) {
     return refuse(reader, { tag: 'too_many_images', path, limit: imagesMax })
   }
   let end = body.indexOf(quote, at + 1)
@@ -198,7 +199,7 @@ function readImage(reader: Reader): string | undefined {
     end = endOfString(body, at + 1, body.length)
   }
   if (end === -1 || end === body.length) return refuse(reader, syntax)
-  images.push({ path, sent: body.subarray(at + 1, end) })
+  images.set(JSON.stringify(path), { path, sent: body.subarray(at + 1, end) })
   reader.limitAt += end - at - 1
   reader.at = end + 1
   return ''

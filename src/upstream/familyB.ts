@@ -44,7 +44,7 @@ async function firstWhole(images: ModelAnswer['images']): Promise<AnswerImage | 
 }
 
 /** Returns whether an answer has image bytes at this path. */
-export function isFamilyBImage(path: JsonPath): boolean {
+function isFamilyBImage(path: JsonPath): boolean {
   return path.length === 3 && path[0] === 'data' && path[2] === 'b64_json'
 }
 

@@ -1,9 +1,10 @@
 import { objectOf } from '../domain/json.ts'
-import { upstreamAnswerBytesMax } from '../domain/limits.ts'
+import { outputImageBytesMax, upstreamAnswerBytesMax } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { Answer } from './exchange.ts'
 import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
+import { decodeLenientBase64 } from '../streams/base64.ts'
 import type { ContentCoding } from '../streams/codings.ts'
 import { parseContentEncoding, unpack } from '../streams/codings.ts'
 import { wholeImage } from '../streams/images.ts'
@@ -30,10 +31,10 @@ export async function readModelAnswer(
   }
   const document = objectOf(read.value.document)
   if (document === undefined) return broken('broken_body')
-  const images = read.value.images.map(({ path, decode }) => ({
+  const images = read.value.images.map(({ path, sent }) => ({
     path,
     read: async () => {
-      const bytes = await decode()
+      const bytes = await decodeLenientBase64(sent, outputImageBytesMax)
       const image = bytes === undefined ? undefined : wholeImage(bytes)
       return image === undefined || bytes === undefined ? undefined : { ...image, bytes }
     },

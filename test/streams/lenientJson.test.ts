@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { upstreamAnswerTextBytesMax, upstreamAnswerValuesMax } from '../../src/domain/limits.ts'
+import { decodeLenientBase64 } from '../../src/streams/base64.ts'
 import { readLenientJson } from '../../src/streams/json.ts'
 
 /** Reads the text of an answer whose strings at `data` are images. Returns the document, and each image as text. */
@@ -9,9 +10,9 @@ async function read(text: string | Buffer) {
   })
   if (!result.ok) return result.failure.tag
   const { document, images } = result.value
-  const decoded = images.map(async ({ path, decode }) => [
+  const decoded = images.map(async ({ path, sent }) => [
     path.join('.'),
-    (await decode())?.toString(),
+    (await decodeLenientBase64(sent, 1e9))?.toString(),
   ])
   return { document, images: await Promise.all(decoded) }
 }

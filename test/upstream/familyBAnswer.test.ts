@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { familyBResponse, isEmptyFamilyB, isFamilyBImage } from '../../src/upstream/familyB.ts'
+import { familyBResponse, isEmptyFamilyB } from '../../src/upstream/familyB.ts'
 import { redPixelPng } from '../support/images.ts'
 import { listen } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
@@ -48,12 +48,6 @@ describe('an answer of family B', () => {
   it.each([undefined, 'soon', -1, 1.5, null])('gets our own time instead of %j', (created) => {
     const document = created === undefined ? {} : { created }
     expect(familyBResponse(document, 1234)).toHaveProperty('created', 1234)
-  })
-
-  it('has image bytes only where the OpenAI API has them', () => {
-    expect(isFamilyBImage(['data', 1, 'b64_json'])).toBe(true)
-    expect(isFamilyBImage(['data', 0, 'extra', 'b64_json'])).toBe(false)
-    expect(isFamilyBImage(['meta', 0, 'b64_json'])).toBe(false)
   })
 
   it('is distinguished as empty or broken', () => {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../domain/json.ts'
 import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
-import type { KeptImage } from '../domain/upstream/upstreamCall.ts'
+import type { KeptImage, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/jsonFailure.ts'
 
@@ -39,9 +39,6 @@ export type AnswerVerdict =
       readonly image: AnswerImage
       readonly native: NativeResponse
     }
-  | (ErrorVerdict & {
-      /** How long the upstream asks us to wait. */
-      readonly retryAfterMs?: number
-      /** Only in family A: the model's own answer that rejects the request, for the synchronous caller. */
-      readonly nativeRejection?: JsonObject
-    })
+  | (ErrorVerdict & Pick<FailedOutcome, 'retryAfterMs' | 'nativeRejection'>)
+
+type FailedOutcome = Exclude<UpstreamOutcome, { readonly class: 'succeeded' }>

@@ -121,10 +121,9 @@ export async function* encodeBase64(
 ): AsyncGenerator<Uint8Array> {
   let carry = Buffer.alloc(0)
   for await (const chunk of content) {
-    const whole = carry.length === 0 ? asBuffer(chunk) : Buffer.concat([carry, chunk])
+    const whole = Buffer.concat([carry, chunk])
     const usable = whole.length - (whole.length % 3)
-    // Must be a copy, because the source may write new bytes into the memory of this chunk.
-    carry = Buffer.from(whole.subarray(usable))
+    carry = whole.subarray(usable)
     if (usable > 0) yield Buffer.from(whole.toString('base64', 0, usable), 'latin1')
   }
   if (carry.length > 0) yield Buffer.from(carry.toString('base64'), 'latin1')
@@ -136,8 +135,4 @@ export async function* encodeBase64(
  */
 export function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4
-}
-
-function asBuffer(chunk: Uint8Array): Buffer {
-  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
 }

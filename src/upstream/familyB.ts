@@ -52,7 +52,7 @@ function isFamilyBImage(path: JsonPath): boolean {
  * Returns whether an answer says that there is no image. Returns false when the image is broken, or is given
  * by URL. `data` may be missing, because the OpenAI API requires only `created`.
  */
-export function isEmptyFamilyB(document: JsonObject): boolean {
+function isEmptyFamilyB(document: JsonObject): boolean {
   return 'data' in document
     ? Array.isArray(document['data']) && document['data'].length === 0
     : countOf(document['created']) !== undefined

@@ -101,7 +101,7 @@ async function read(path: string, range?: ByteRange): Promise<FoundBlob | undefi
 /** A multiple of three, so that base64 of these pieces needs no byte of the next one. */
 const readBytesMax = 126 * 1024
 
-/** Reads without a stream, which would cost more than the read of a small image. */
+// Not a stream, which would cost more than the read of a small image.
 async function* readBytes(path: string, first: number, bytes: number): AsyncGenerator<Uint8Array> {
   if (bytes === 0) return
   const file = await open(path, 'r')

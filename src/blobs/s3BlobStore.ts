@@ -132,7 +132,7 @@ async function deleteObjects(client: S3Client, bucket: string, prefix: string): 
   return found
 }
 
-/** Returns the HTTP status of an error. It has none when no answer arrived, for example. */
+/** Returns the HTTP status of an error, if an answer arrived. */
 function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
 }

@@ -8,16 +8,7 @@ export type BodyPiece =
   | { readonly kind: 'base64'; readonly input: InputImage }
   | { readonly kind: 'raw'; readonly input: InputImage }
 
-export type RequestBody = {
-  readonly contentType: string
-  /** The length of the body, for the Content-Length header. */
-  readonly bytes: number
-  /**
-   * Yields the bytes of the body. Call it once, because each piece is dropped when it has been read. Throws
-   * when an input image cannot be read completely.
-   */
-  readonly open: () => AsyncGenerator<Uint8Array>
-}
+export type RequestBody = ReturnType<typeof requestBody>
 
 /**
  * Makes the body of a request from its pieces. The length of the body is known before any image is read.
@@ -30,9 +21,10 @@ export function requestBody(
   pieces: readonly BodyPiece[],
   blobs: BlobStore,
   onSent: () => void = () => {},
-): RequestBody {
+) {
   const unsent = [...pieces]
   const bytes = pieces.reduce((sum, piece) => sum + pieceBytes(piece), 0)
+  /** Yields the bytes of the body. Call it once. Throws when an input image cannot be read completely. */
   const open = async function* (): AsyncGenerator<Uint8Array> {
     try {
       for (let piece = unsent.shift(); piece !== undefined; piece = unsent.shift()) {

@@ -43,20 +43,8 @@ describe('the JSON of an answer that we pay for', () => {
     })
   })
 
-  it.each([
-    ['with line breaks', 'QUJD\\r\\nRA==\\n'],
-    ['with bare line breaks', 'QUJD\nRA=='],
-    ['with escapes', '\\u0051UJDRA\\u003d='],
-    ['without padding', 'QUJDRA'],
-    ['with a prefix', 'data:image/png;base64,QUJDRA=='],
-  ])('may have an image %s', async (_what, data) => {
-    const text = `{"data":"${data}"}`
-    const accepted = { document: { data: '' }, images: [['data', 'ABCD']] }
-    expect(await read(text)).toEqual(data.includes('\n') ? brokenImage : accepted)
-  })
-
   const brokenImage = { document: { data: '' }, images: [['data', undefined]] }
-  it.each(['no image today!', 'QUJDR', 'QUJD\\"', 'QUJD\\\\', '\\ud800', '\\x', 'é'])(
+  it.each(['QUJD\nRA==', 'no image today!', 'QUJDR', 'QUJD\\"', 'QUJD\\\\', '\\ud800', '\\x', 'é'])(
     'keeps the rest when an image is broken: %s',
     async (data) => {
       expect(await read(`{"data":"${data}"}`)).toEqual(brokenImage)

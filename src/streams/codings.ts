@@ -96,26 +96,15 @@ const decoders = {
 }
 
 /**
- * Limit for the codings of one body, because each coding multiplies the size to which the body unpacks. More than one
- * coding is accepted in upstream answers only.
+ * Returns the coding that a Content-Encoding header names (RFC 9110 section 8.4), if it names one. Fails with
+ * `unsupported` for an unknown coding, and for several: each would multiply the size to which the body unpacks.
  */
-const codingsMax = 3
-
-/**
- * Returns the codings of a Content-Encoding header in the order in which they were applied (RFC 9110 section
- * 8.4), without `identity`. Fails with `unsupported` for an unknown coding, and for more than `codingsMax`
- * codings.
- */
-export function parseContentEncoding(
+export function contentCoding(
   header: string | undefined,
-): Result<readonly ContentCoding[], 'unsupported'> {
+): Result<ContentCoding | undefined, 'unsupported'> {
   const names = (header ?? '').split(',').map((name) => name.trim().toLowerCase())
-  const applied: ContentCoding[] = []
-  for (const name of names) {
-    if (name === '' || name === 'identity') continue
-    const coding = codings.find((known) => known === (name === 'x-gzip' ? 'gzip' : name))
-    if (coding === undefined) return fail('unsupported')
-    applied.push(coding)
-  }
-  return applied.length > codingsMax ? fail('unsupported') : succeed(applied)
+  const [name, ...others] = names.filter((each) => each !== '' && each !== 'identity')
+  if (name === undefined) return succeed(undefined)
+  const coding = codings.find((known) => known === (name === 'x-gzip' ? 'gzip' : name))
+  return coding === undefined || others.length > 0 ? fail('unsupported') : succeed(coding)
 }

@@ -27,12 +27,12 @@ function answerWith(family: Family, images: readonly Buffer[]): object {
 }
 
 describe('large answers', () => {
-  it('take a worker below 500 MiB when twenty of 44 MiB arrive at once', async () => {
+  it('take a worker below 500 MiB when ten of 44 MiB arrive at once', async () => {
     const image = paddedPng(33 * mebibyte, 1)
     const url = await answering(answerWith('B', [image]))
     const script = fileURLToPath(new URL('manyLargeAnswers.ts', import.meta.url))
     const flags = ['--max-semi-space-size=4', '--v8-pool-size=1']
-    const args = [...flags, script, url, tempFolder(), tempFolder(), '20']
+    const args = [...flags, script, url, tempFolder(), tempFolder(), '10']
     const env = { ...process.env, ...serviceAllocator }
     const { stdout } = await run(process.execPath, args, { env })
     const { sizes, peakMiB }: { sizes: number[]; peakMiB: number } = JSON.parse(stdout)

@@ -1,7 +1,8 @@
 import { text } from 'node:stream/consumers'
 import type { RandomBytes } from '../domain/ids.ts'
+import { randomText } from '../domain/ids.ts'
 import type { BlobStore, NewBlob } from '../domain/ports/blobStore.ts'
-import { createStoreIdentity } from './storeIdentity.ts'
+import { BlobExistsError } from '../domain/ports/blobStore.ts'
 
 /**
  * What differs between files and S3. A `name` is a valid blob key, or the name under which the store keeps its own
@@ -16,17 +17,35 @@ export type BlobBackend = {
 
 /**
  * Creates a blob store on a backend. Before the store reports that a blob is absent, it checks that it is still the
- * same store (`storeIdentity.ts`).
+ * same store: a mount or a bucket can be lost or replaced while the process runs, and then all blobs seem absent.
  */
 export function createBlobStore(backend: BlobBackend, randomBytes: RandomBytes): BlobStore {
-  const { storeId, assertSame } = createStoreIdentity({
-    read: async () => {
-      const found = await backend.read(storeIdName)
-      return found === undefined ? undefined : await text(found.content)
-    },
-    write: (id) => backend.put([[storeIdName, Buffer.from(id)]]),
-    randomBytes,
-  })
+  let ownId: string | undefined
+
+  async function readId(): Promise<string | undefined> {
+    const found = await backend.read(storeIdName)
+    return found === undefined ? undefined : await text(found.content)
+  }
+
+  /**
+   * Several processes may start at the same time. Each one tries to write an id, one write succeeds, and all read its
+   * id. Only the first call of a process writes: a store whose id is gone later is lost, and must not become a new one.
+   */
+  async function storeId(): Promise<string> {
+    let id = await readId()
+    if (id === undefined && ownId === undefined) {
+      await backend.put([[storeIdName, Buffer.from(randomText(randomBytes, 32))]]).catch(ifNew)
+      id = await readId()
+    }
+    if (id === undefined) throw new Error('The blob store lost its id')
+    ownId ??= id
+    return id
+  }
+
+  async function assertSame(): Promise<void> {
+    if ((await storeId()) !== ownId) throw new Error('The blob store has the id of another store')
+  }
+
   return {
     put: async (...blobs) => {
       for (const [key] of blobs) assertBlobKey(key)
@@ -44,6 +63,10 @@ export function createBlobStore(backend: BlobBackend, randomBytes: RandomBytes):
     },
     storeId,
   }
+}
+
+function ifNew(error: unknown): void {
+  if (!(error instanceof BlobExistsError)) throw error
 }
 
 /**

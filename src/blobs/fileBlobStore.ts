@@ -38,9 +38,10 @@ function fileBackend({ directory, randomBytes }: FileBlobStoreDeps): BlobBackend
     },
     read: async (name, range) => await read(join(directory, name), range),
     deletePrefix: async (prefix) => {
-      const found = await remove(join(directory, prefix))
+      const removed = rm(join(directory, prefix), { recursive: true, maxRetries: 3 })
+      const found = await unless(['ENOENT'], removed)
       await flush(directory)
-      return found
+      return found !== false
     },
   }
 }
@@ -58,7 +59,9 @@ async function writeNew(files: readonly NewFile[]): Promise<boolean> {
   try {
     for (const each of written) if (each.status === 'rejected') throw each.reason
     let exists = false
-    for (const { tempPath, path } of files) exists = !(await linkNew(tempPath, path)) || exists
+    for (const { tempPath, path } of files) {
+      if ((await unless(['EEXIST'], link(tempPath, path))) === false) exists = true
+    }
     return exists
   } finally {
     await Promise.all(files.map(({ tempPath }) => rm(tempPath, { force: true })))
@@ -75,17 +78,6 @@ async function writeTemporary({ tempPath, bytes }: NewFile): Promise<void> {
   }
 }
 
-/** Returns false when the path exists. */
-async function linkNew(tempPath: string, path: string): Promise<boolean> {
-  try {
-    await link(tempPath, path)
-    return true
-  } catch (error) {
-    if (isErrnoCode(error, 'EEXIST')) return false
-    throw error
-  }
-}
-
 async function flush(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
@@ -95,20 +87,10 @@ async function flush(folder: string): Promise<void> {
   }
 }
 
-/** Returns false when there was nothing under the path. */
-async function remove(path: string): Promise<boolean> {
-  try {
-    await rm(path, { recursive: true, maxRetries: 3 })
-    return true
-  } catch (error) {
-    if (isErrnoCode(error, 'ENOENT')) return false
-    throw error
-  }
-}
-
 async function read(path: string, range?: ByteRange): Promise<FoundBlob | undefined> {
-  const size = await fileSize(path)
-  if (size === undefined) return undefined
+  const file = await unless(['ENOENT', 'ENOTDIR'], stat(path))
+  if (file === false || !file.isFile()) return undefined
+  const { size } = file
   const first = range?.first ?? 0
   const last = Math.min(range?.last ?? size - 1, size - 1)
   const bytes = Math.max(0, last - first + 1)
@@ -119,7 +101,7 @@ async function read(path: string, range?: ByteRange): Promise<FoundBlob | undefi
 /** A multiple of three, so that base64 of these pieces needs no byte of the next one. */
 const readBytesMax = 126 * 1024
 
-/** Reads without a stream, which would cost more than the read of a small image. */
+// Not a stream, which would cost more than the read of a small image.
 async function* readBytes(path: string, first: number, bytes: number): AsyncGenerator<Uint8Array> {
   if (bytes === 0) return
   const file = await open(path, 'r')
@@ -137,21 +119,13 @@ async function* readBytes(path: string, first: number, bytes: number): AsyncGene
   }
 }
 
-async function fileSize(path: string): Promise<number | undefined> {
+/** Resolves to false when the system refuses with one of these codes. */
+async function unless<T>(codes: readonly string[], done: Promise<T>): Promise<T | false> {
   try {
-    const found = await stat(path)
-    return found.isFile() ? found.size : undefined
+    return await done
   } catch (error) {
-    if (isErrnoCode(error, 'ENOENT', 'ENOTDIR')) return undefined
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (codes.some((known) => known === code)) return false
     throw error
   }
-}
-
-function isErrnoCode(error: unknown, ...codes: readonly string[]): boolean {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    typeof error.code === 'string' &&
-    codes.includes(error.code)
-  )
 }

@@ -132,7 +132,7 @@ async function deleteObjects(client: S3Client, bucket: string, prefix: string): 
   return found
 }
 
-/** Returns the HTTP status of an error, or `undefined` when it has none, because no answer arrived for example. */
+/** Returns the HTTP status of an error, if an answer arrived. */
 function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
 }
@@ -160,8 +160,7 @@ export function createS3Client(options: { readonly pathStyle: boolean }): S3Clie
     forcePathStyle: options.pathStyle,
     maxAttempts: 4,
     retryMode: 'standard',
-    // The SDK would print warnings to the console when it repeats a request. A failure still reaches the
-    // caller as an error.
+    // The SDK would warn on the console when it repeats a request. A failure still reaches the caller.
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: {
       connectionTimeout: connectMsMax,

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { unescaped } from './cutJson.ts'
+import { parsed } from './parseJson.ts'
 
 /** The letters of base64: the standard ones, or these as well as those of the URL-safe form (RFC 4648 section 5). */
 export type Base64Alphabet = 'standard' | 'either'
@@ -9,10 +9,12 @@ export type Base64Alphabet = 'standard' | 'either'
 /** `no_string`: the bytes cannot stand between the quotes of a JSON string. */
 export type Base64Failure = 'no_base64' | 'no_string' | 'too_large'
 
-/** How much is made a text at once. V8 frees texts of this size with other young objects, and larger ones much later. */
+/**
+ * How much is decoded before other work gets a turn. V8 frees texts of this size with other young objects, and larger
+ * ones much later.
+ */
 const sliceBytes = 64 * 1024
-/** How much is decoded before other work gets a turn. */
-const turnBytes = 512 * 1024
+const slicesPerTurn = 8
 
 /**
  * Decodes the strict base64 (RFC 4648 section 4) of a JSON string, given as the bytes between its quotes: one alphabet,
@@ -29,66 +31,48 @@ export async function decodeBase64(
   bytesMax: number,
   target: Buffer,
 ): Promise<Result<Buffer, Base64Failure>> {
-  const isPlain = !sent.includes('\\')
-  const text = isPlain ? succeed(sent) : await withoutEscapes(sent)
-  if (!text.ok) return text
-  const letters = text.value
-  if (decodedLength(letters) > bytesMax) return fail('too_large')
-  const why = (part: string) =>
-    isPlain && unescaped(part) === undefined ? 'no_string' : 'no_base64'
-  const isOfOne = isOfOneAlphabet(letters, alphabet)
-  const lastAt = Math.max(0, letters.length - (letters.length % 4 || 4))
-  let bytes = 0
-  for (let at = 0; at < lastAt; at += sliceBytes) {
-    if (at > 0 && at % turnBytes === 0) await turn()
-    const groups = letters.toString('latin1', at, Math.min(at + sliceBytes, lastAt))
-    const written = target.write(groups, bytes, 'base64')
-    // Node leaves out what is not a letter, so there are fewer bytes.
-    if (written !== (groups.length / 4) * 3) return fail(why(groups))
-    bytes += written
-  }
-  const last = letters.toString('latin1', lastAt)
-  if (!isLastGroup(last)) return fail(why(last))
-  if (!isOfOne) return fail('no_base64')
-  bytes += target.write(last, bytes, 'base64')
-  return succeed(target.subarray(0, bytes))
-}
-
-/** Returns the text of a JSON string without its escapes, one byte for each character. */
-async function withoutEscapes(sent: Buffer): Promise<Result<Buffer, Base64Failure>> {
-  const letters = Buffer.allocUnsafeSlow(sent.length)
-  let length = 0
+  let [bytes, slices, isStandard, isUrlSafe] = [0, 0, false, false]
+  let [part, rest] = ['', '']
+  const why = () => (unescaped(part) === undefined ? 'no_string' : 'no_base64')
   for (let at = 0, end = 0; at < sent.length; at = end) {
-    if (at > 0) await turn()
+    slices += 1
+    if (slices % slicesPerTurn === 0) await turn()
     end = sliceEnd(sent, at)
-    const text = unescaped(sent.toString('latin1', at, end))
+    part = sent.toString('latin1', at, end)
+    const text = part.includes('\\') ? unescaped(part) : part
     if (text === undefined) return fail('no_string')
-    // One byte is not enough for other characters: `Ł` (U+0141) would become `A`.
-    if (Buffer.byteLength(text) !== text.length) return fail('no_base64')
-    length += letters.write(text, length, 'latin1')
+    // Node takes other letters by their low byte: `Ł` (U+0141) would become `A`.
+    if (text !== part && Buffer.byteLength(text) !== text.length) return fail('no_base64')
+    isStandard ||= text.includes('+') || text.includes('/')
+    isUrlSafe ||= text.includes('-') || text.includes('_')
+    const letters = rest + text
+    // The last group of all stays back, because only it may have padding.
+    const kept = letters.length % 4 || (end === sent.length ? 4 : 0)
+    const groups = letters.slice(0, letters.length - kept)
+    const groupsBytes = (groups.length / 4) * 3
+    if (bytes + groupsBytes > bytesMax) return fail('too_large')
+    // Node leaves out what is not a letter, so there are fewer bytes.
+    if (target.write(groups, bytes, 'base64') !== groupsBytes) return fail(why())
+    bytes += groupsBytes
+    rest = letters.slice(groups.length)
   }
-  return succeed(letters.subarray(0, length))
+  const isOfOne = !isUrlSafe || (alphabet === 'either' && !isStandard)
+  if (!isOfOne || !isLastGroup(rest)) return fail(why())
+  const whole = bytes + target.write(rest, bytes, 'base64')
+  return whole > bytesMax ? fail('too_large') : succeed(target.subarray(0, whole))
 }
 
 /** Returns the end of the slice that begins at `at`. No slice ends inside of an escape, which has up to six bytes. */
 function sliceEnd(sent: Buffer, at: number): number {
   const end = at + sliceBytes
-  if (end >= sent.length) return sent.length
-  const escape = sent.indexOf('\\', end - 5)
-  return escape === -1 ? end : Math.min(escape, end)
+  const escape = sent.subarray(end - 5, end).indexOf('\\')
+  return end >= sent.length ? sent.length : escape === -1 ? end : end - 5 + escape
 }
 
-/** Returns how many bytes a text has after decoding, if it is base64. */
-function decodedLength(letters: Buffer): number {
-  const padding = letters.at(-1) !== equalsSign ? 0 : letters.at(-2) !== equalsSign ? 1 : 2
-  return Math.ceil(letters.length / 4) * 3 - padding
-}
-
-const equalsSign = 0x3d
-
-function isOfOneAlphabet(letters: Buffer, alphabet: Base64Alphabet): boolean {
-  const isUrlSafe = letters.includes('-') || letters.includes('_')
-  return !isUrlSafe || (alphabet === 'either' && !letters.includes('+') && !letters.includes('/'))
+/** Returns the text that stands between the quotes of a JSON string without its escapes, if it is one. */
+function unescaped(sent: string): string | undefined {
+  const text = parsed(`"${sent}"`)
+  return typeof text === 'string' ? text : undefined
 }
 
 /** Returns whether a text may end with these letters. Encoding writes only the strict form. */
@@ -137,10 +121,9 @@ export async function* encodeBase64(
 ): AsyncGenerator<Uint8Array> {
   let carry = Buffer.alloc(0)
   for await (const chunk of content) {
-    const whole = carry.length === 0 ? asBuffer(chunk) : Buffer.concat([carry, chunk])
+    const whole = Buffer.concat([carry, chunk])
     const usable = whole.length - (whole.length % 3)
-    // Must be a copy, because the source may write new bytes into the memory of this chunk.
-    carry = Buffer.from(whole.subarray(usable))
+    carry = whole.subarray(usable)
     if (usable > 0) yield Buffer.from(whole.toString('base64', 0, usable), 'latin1')
   }
   if (carry.length > 0) yield Buffer.from(carry.toString('base64'), 'latin1')
@@ -152,8 +135,4 @@ export async function* encodeBase64(
  */
 export function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4
-}
-
-function asBuffer(chunk: Uint8Array): Buffer {
-  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
 }

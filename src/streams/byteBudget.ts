@@ -3,22 +3,10 @@
  * is taken while the bytes arrive, never for bytes that are only announced: otherwise a few slow connections could take
  * all of it and send nothing.
  */
-export type ByteBudget = {
-  /** Returns the room of one body. No bytes are taken yet. */
-  readonly open: (accountId: string) => ByteRoom
-}
+export type ByteBudget = ReturnType<typeof createByteBudget>
 
 /** The room that one body has taken. */
-export type ByteRoom = {
-  /**
-   * Takes room until `bytes` bytes of the body are covered. Returns true when they are already. Otherwise waits at most
-   * `waitMs` for room (`Infinity`: as long as it takes), and resolves to false when there is none in time, or when `end`
-   * is called meanwhile.
-   */
-  readonly cover: (bytes: number, waitMs?: number) => true | Promise<boolean>
-  /** Gives all room back. A second call does nothing. */
-  readonly end: () => void
-}
+export type ByteRoom = ReturnType<ByteBudget['open']>
 
 type Limits = {
   readonly bytesMax: number
@@ -48,11 +36,7 @@ type Body = {
  * beyond the share of its account. If every body had to wait until others end, bodies that each hold a part would wait
  * for each other.
  */
-export function createByteBudget({
-  bytesMax,
-  freeBytes,
-  accountShareMax = 0.5,
-}: Limits): ByteBudget {
+export function createByteBudget({ bytesMax, freeBytes, accountShareMax = 0.5 }: Limits) {
   /** The bodies that hold or want room, the oldest first. */
   const bodies = new Set<Body>()
   const takenBy = new Map<string, number>()
@@ -83,9 +67,15 @@ export function createByteBudget({
     }
   }
 
-  function open(accountId: string): ByteRoom {
+  /** Returns the room of one body. No bytes are taken yet. */
+  function open(accountId: string) {
     const body: Body = { accountId, takenBytes: 0, wantedBytes: 0, answer: () => {} }
 
+    /**
+     * Takes room until `bytes` bytes of the body are covered. Returns true when they are already. Otherwise waits at
+     * most `waitMs` for room (`Infinity`: as long as it takes), and resolves to false when there is none in time, or
+     * when `end` is called meanwhile.
+     */
     function cover(bytes: number, waitMs = waitMsDefault): true | Promise<boolean> {
       const missingBytes = bytes - freeBytes - body.takenBytes
       if (missingBytes <= 0) return true
@@ -102,6 +92,7 @@ export function createByteBudget({
       return promise
     }
 
+    /** Gives all room back. A second call does nothing. */
     function end(): void {
       body.answer(false)
       take(body, -body.takenBytes)

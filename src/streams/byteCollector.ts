@@ -1,21 +1,10 @@
-/** Collects the chunks of a body in one buffer. */
-export type ByteCollector = {
-  /** Copies a chunk behind the others. Returns false, and copies nothing, when they would exceed the limit together. */
-  readonly add: (chunk: Uint8Array) => boolean
-  /** How many bytes were added. */
-  readonly length: () => number
-  /** The bytes so far, without a copy. */
-  readonly bytes: () => Buffer
-}
+import { freeMemory } from './freeMemory.ts'
 
 /** What a buffer has at first. Most bodies are smaller. */
 const firstBytes = 64 * 1024
 
 /** How much larger the next buffer is. Large, because a copy of 32 MiB would block other work for too long. */
 const growth = 16
-
-/** A body whose length is known gets a buffer for all of it once it has more bytes than this, and room for them. */
-const secondBytes = growth * firstBytes
 
 /**
  * Creates a collector of at most `bytesMax` bytes. If `expectedBytes` is given, there are no more than these. A chunk is
@@ -26,19 +15,19 @@ export function createByteCollector(
   bytesMax: number,
   expectedBytes?: number,
   allocate = (bytes: number): Buffer => Buffer.allocUnsafeSlow(bytes),
-): ByteCollector {
+) {
   const sizeMax = expectedBytes ?? bytesMax
   let buffer = allocate(Math.min(firstBytes, sizeMax))
   let length = 0
 
+  /** Copies a chunk behind the others. Returns false, and copies nothing, when they would exceed the limit together. */
   function add(chunk: Uint8Array): boolean {
     const sum = length + chunk.length
     if (sum > bytesMax) return false
     if (sum > buffer.length) {
-      const isKnown = expectedBytes !== undefined && sum > secondBytes
-      const size = isKnown ? expectedBytes : Math.max(growth * buffer.length, sum)
-      const larger = allocate(Math.min(size, sizeMax))
+      const larger = allocate(Math.min(Math.max(growth * buffer.length, sum), sizeMax))
       buffer.copy(larger, 0, 0, length)
+      freeMemory(buffer)
       buffer = larger
     }
     buffer.set(chunk, length)

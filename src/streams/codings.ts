@@ -1,10 +1,10 @@
 import * as zlib from 'node:zlib'
-import { assertNever } from '../domain/assertNever.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { createByteCollector } from './byteCollector.ts'
 
-export type ContentCoding = 'gzip' | 'deflate' | 'br' | 'zstd'
+const codings = ['gzip', 'deflate', 'br', 'zstd'] as const
+export type ContentCoding = (typeof codings)[number]
 
 type UnpackFailure = 'too_large' | 'no_room' | 'corrupt_coding'
 
@@ -16,9 +16,9 @@ type UnpackOptions = {
   readonly lenient?: boolean
   /**
    * Called with the number of bytes so far, before more are unpacked. Nobody knows how many there will be, so room is
-   * taken for them as for bytes that arrive. False ends the work.
+   * taken for them as for bytes that arrive. False ends the work. Default: there is room.
    */
-  readonly cover: (bytes: number) => true | Promise<boolean>
+  readonly cover?: (bytes: number) => true | Promise<boolean>
 }
 
 /**
@@ -30,9 +30,9 @@ export async function unpack(
   body: Buffer,
   coding: ContentCoding,
   bytesMax: number,
-  { lenient = false, cover }: UnpackOptions,
+  { lenient = false, cover = () => true }: UnpackOptions,
 ): Promise<Result<Buffer, UnpackFailure>> {
-  let unpacked = await drain(createDecoder(body, coding), body, bytesMax, cover)
+  let unpacked = await drain(decoders[coding](body), body, bytesMax, cover)
   if (lenient && coding === 'gzip' && !unpacked.isWhole && body[gzipFlagsAt] === 0) {
     // A decoder of gzip fails when it does not find more gzip after the end. One of bare deflate stops there.
     const decoder = zlib.createInflateRaw({ chunkSize })
@@ -52,10 +52,10 @@ const gzipFlagsAt = 3
 
 /** Unpacks `body` as far as it goes. Stops beyond `bytesMax` bytes, and when there is no room. */
 async function drain(
-  decoder: Decoder,
+  decoder: Decoder | zlib.InflateRaw,
   body: Buffer,
   bytesMax: number,
-  cover: UnpackOptions['cover'],
+  cover: NonNullable<UnpackOptions['cover']>,
 ) {
   const collected = createByteCollector(bytesMax)
   let stoppedBy: 'too_large' | 'no_room' | undefined
@@ -74,79 +74,37 @@ async function drain(
   return { content: collected.bytes(), stoppedBy, isWhole, bytesRead: decoder.bytesWritten }
 }
 
-type Decoder =
-  | zlib.Gunzip
-  | zlib.Inflate
-  | zlib.InflateRaw
-  | zlib.BrotliDecompress
-  | zlib.ZstdDecompress
+type Decoder = ReturnType<(typeof decoders)[ContentCoding]>
 
 /** Larger than the default of zlib (16 KiB), because each chunk costs a step of the event loop. */
 const chunkSize = 64 * 1024
-
-function createDecoder(body: Buffer, coding: ContentCoding): Decoder {
-  switch (coding) {
-    case 'gzip':
-      return zlib.createGunzip({ chunkSize })
-    case 'deflate':
-      return startsAsZlib(body)
-        ? zlib.createInflate({ chunkSize })
-        : zlib.createInflateRaw({ chunkSize })
-    case 'br':
-      return zlib.createBrotliDecompress({ chunkSize })
-    case 'zstd': {
-      const params = { [zlib.constants.ZSTD_d_windowLogMax]: zstdWindowLogMax }
-      return zlib.createZstdDecompress({ chunkSize, params })
-    }
-    default:
-      return assertNever(coding)
-  }
-}
-
 /**
  * Limit for the memory of a zstd decoder: 2 to this power is 8 MiB, the largest window in HTTP (RFC 9659). The default
  * of zlib would allow 128 MiB.
  */
-const zstdWindowLogMax = 23
+const zstdParams = { [zlib.constants.ZSTD_d_windowLogMax]: 23 }
 
-/**
- * Returns whether a `deflate` body is in the zlib format, as RFC 9110 section 8.4.1.2 says. Some clients send
- * deflate data without the zlib header instead.
- */
-function startsAsZlib(bytes: Uint8Array): boolean {
-  return ((bytes[0] ?? 0) & 0x0f) === 8
+const decoders = {
+  gzip: () => zlib.createGunzip({ chunkSize }),
+  // Some clients send deflate data without the header of zlib, which RFC 9110 section 8.4.1.2 wants.
+  deflate: (body: Buffer) =>
+    ((body[0] ?? 0) & 0x0f) === 8
+      ? zlib.createInflate({ chunkSize })
+      : zlib.createInflateRaw({ chunkSize }),
+  br: () => zlib.createBrotliDecompress({ chunkSize }),
+  zstd: () => zlib.createZstdDecompress({ chunkSize, params: zstdParams }),
 }
 
 /**
- * Limit for the codings of one body, because each coding multiplies the size to which the body unpacks. More than one
- * coding is accepted in upstream answers only.
+ * Returns the coding that a Content-Encoding header names (RFC 9110 section 8.4), if it names one. Fails with
+ * `unsupported` for an unknown coding, and for several: each would multiply the size to which the body unpacks.
  */
-const codingsMax = 3
-
-const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([
-  ['gzip', 'gzip'],
-  ['x-gzip', 'gzip'],
-  ['deflate', 'deflate'],
-  ['br', 'br'],
-  ['zstd', 'zstd'],
-  ['identity', 'identity'],
-])
-
-/**
- * Returns the codings of a Content-Encoding header in the order in which they were applied (RFC 9110 section
- * 8.4), without `identity`. Fails with `unsupported` for an unknown coding, and for more than `codingsMax`
- * codings.
- */
-export function parseContentEncoding(
+export function contentCoding(
   header: string | undefined,
-): Result<readonly ContentCoding[], 'unsupported'> {
+): Result<ContentCoding | undefined, 'unsupported'> {
   const names = (header ?? '').split(',').map((name) => name.trim().toLowerCase())
-  const applied: ContentCoding[] = []
-  for (const name of names) {
-    if (name === '') continue
-    const coding = codings.get(name)
-    if (coding === undefined) return fail('unsupported')
-    if (coding !== 'identity') applied.push(coding)
-  }
-  return applied.length > codingsMax ? fail('unsupported') : succeed(applied)
+  const [name, ...others] = names.filter((each) => each !== '' && each !== 'identity')
+  if (name === undefined) return succeed(undefined)
+  const coding = codings.find((known) => known === (name === 'x-gzip' ? 'gzip' : name))
+  return coding === undefined || others.length > 0 ? fail('unsupported') : succeed(coding)
 }

@@ -66,24 +66,13 @@ const bitDepths: ReadonlyMap<number, readonly number[]> = new Map([
 /** Reads the size from IHDR, the first chunk: length, type, 13 bytes of data, CRC. */
 function sizeOfPng(image: Buffer): PixelSize | undefined {
   if (image.length < 33 || image.toString('latin1', 8, 16) !== '\0\0\0\rIHDR') return undefined
-  const width = image.readUInt32BE(16)
-  const height = image.readUInt32BE(20)
-  const legal =
-    isSide(width) &&
-    isSide(height) &&
-    bitDepths.get(image.readUInt8(25))?.includes(image.readUInt8(24)) === true &&
-    image.readUInt16BE(26) === 0 &&
-    image.readUInt8(28) <= 1
-  return legal ? { width, height } : undefined
+  const [width, height] = [image.readUInt32BE(16), image.readUInt32BE(20)]
+  const isSize = [width, height].every((side) => side > 0 && side <= 0x7fffffff)
+  const isKnown = bitDepths.get(image.readUInt8(25))?.includes(image.readUInt8(24)) === true
+  // Compression and filter have one method each, and interlacing has two.
+  const hasMethods = image.readUInt16BE(26) === 0 && image.readUInt8(28) <= 1
+  return isSize && isKnown && hasMethods ? { width, height } : undefined
 }
-
-function isSide(pixels: number): boolean {
-  return pixels > 0 && pixels <= 0x7fffffff
-}
-
-const startOfImage = 0xd8
-const startOfScan = 0xda
-const endOfImage = 0xd9
 
 /**
  * Checks a JPEG: the segments up to the first scan, with a frame header among them, and an end mark behind. The data of
@@ -101,7 +90,7 @@ function wholeJpeg(image: Buffer): WholeImage | undefined {
       continue
     }
     const length = image.readUInt16BE(at + 2)
-    if (marker === startOfImage || marker === endOfImage || length < 2) return undefined
+    if (marker === 0xd8 || marker === endOfImage || length < 2) return undefined
     if (isFrame(marker)) {
       size = sizeOfFrame(image.subarray(at + 4, at + 2 + length))
       if (size === undefined) return undefined
@@ -114,6 +103,9 @@ function wholeJpeg(image: Buffer): WholeImage | undefined {
   }
   return undefined
 }
+
+const startOfScan = 0xda
+const endOfImage = 0xd9
 
 /**
  * Returns whether there is an end mark (FF D9) from `begin` on. It is at the end of most files. A search by `Buffer` for
@@ -134,12 +126,9 @@ function isAlone(marker: number): boolean {
   return marker === 0xff || marker <= 0x01 || (marker >= 0xd0 && marker <= 0xd7)
 }
 
-/**
- * Returns whether a marker is one of the frame headers SOF0 to SOF15 (C0 to CF). DHT (C4), JPG (C8) and DAC
- * (CC) lie between them and are no frame headers.
- */
+/** Returns whether a marker is a frame header: SOF0 to SOF15 (C0 to CF), without DHT (C4), JPG (C8) and DAC (CC). */
 function isFrame(marker: number): boolean {
-  return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
+  return (marker >= 0xc0 && marker <= 0xcf && marker % 4 !== 0) || marker === 0xc0
 }
 
 /**
@@ -147,9 +136,10 @@ function isFrame(marker: number): boolean {
  * height. No encoder in use writes such a file, so it counts as broken.
  */
 function sizeOfFrame(frame: Buffer): PixelSize | undefined {
-  if (frame.length < 6) return undefined
-  const height = frame.readUInt16BE(1)
-  const width = frame.readUInt16BE(3)
+  return frame.length < 6 ? undefined : sized(frame.readUInt16BE(3), frame.readUInt16BE(1))
+}
+
+function sized(width: number, height: number): PixelSize | undefined {
   return width > 0 && height > 0 ? { width, height } : undefined
 }
 
@@ -163,32 +153,17 @@ function wholeWebp(image: Buffer): WholeImage | undefined {
 }
 
 function sizeOfWebp(chunk: string, data: Buffer): PixelSize | undefined {
-  switch (chunk) {
-    case 'VP8 ':
-      return sizeOfLossy(data)
-    case 'VP8L':
-      return sizeOfLossless(data)
-    case 'VP8X':
-      return { width: data.readUIntLE(4, 3) + 1, height: data.readUIntLE(7, 3) + 1 }
-    default:
-      return undefined
+  if (chunk === 'VP8X') {
+    return { width: data.readUIntLE(4, 3) + 1, height: data.readUIntLE(7, 3) + 1 }
   }
-}
-
-/** Reads the size of lossy data: a frame tag, the start code 9d 01 2a, and then 14 bits for each side. */
-function sizeOfLossy(data: Buffer): PixelSize | undefined {
-  if (data.readUIntBE(3, 3) !== 0x9d012a) return undefined
-  const width = data.readUInt16LE(6) & 0x3fff
-  const height = data.readUInt16LE(8) & 0x3fff
-  return width > 0 && height > 0 ? { width, height } : undefined
-}
-
-/**
- * Reads the size of lossless data: the signature 2f, and then 14 bits for each side. The bits give the side
- * minus one.
- */
-function sizeOfLossless(data: Buffer): PixelSize | undefined {
-  if (data.readUInt8(0) !== 0x2f) return undefined
-  const bits = data.readUInt32LE(1)
-  return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 }
+  // Lossy data: a frame tag, the start code 9d 01 2a, and then 14 bits for each side.
+  if (chunk === 'VP8 ' && data.readUIntBE(3, 3) === 0x9d012a) {
+    return sized(data.readUInt16LE(6) & 0x3fff, data.readUInt16LE(8) & 0x3fff)
+  }
+  // Lossless data: the signature 2f, and then 14 bits for each side, which give the side minus one.
+  if (chunk === 'VP8L' && data[0] === 0x2f) {
+    const bits = data.readUInt32LE(1)
+    return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 }
+  }
+  return undefined
 }

@@ -2,14 +2,12 @@ import { isUtf8 } from 'node:buffer'
 import { setImmediate as turn } from 'node:timers/promises'
 import { assertNever } from '../domain/assertNever.ts'
 import type { Json } from '../domain/json.ts'
-import { isArray } from '../domain/json.ts'
 import {
   inputImageBytesMax,
   inputImagesBytesMax,
   inputImagesMax,
   jsonDepthMax,
   jsonValuesMax,
-  outputImageBytesMax,
   requestBesidesImagesBytesMax,
   requestTextBytesMax,
   upstreamAnswerTextBytesMax,
@@ -18,25 +16,24 @@ import {
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { Base64Alphabet, Base64Failure } from './base64.ts'
-import { decodeBase64, decodeLenientBase64 } from './base64.ts'
-import type { ImageString } from './cutJson.ts'
-import { cutJson } from './cutJson.ts'
+import { decodeBase64 } from './base64.ts'
 import type { JsonFailure, JsonPath } from './jsonFailure.ts'
+import type { ImageString } from './parseJson.ts'
+import { parseJson } from './parseJson.ts'
 
 type JsonOptions = {
   /** Returns whether the string at this path is an image in base64. */
   readonly isImage: (path: JsonPath) => boolean
 }
 
-/** An image of a document, decoded. */
-export type ImageBytes = { readonly path: JsonPath; readonly bytes: Buffer }
-
-export type JsonRead = {
+type Read<Image> = {
   /** The document. An empty string stands in the place of each image. */
   readonly document: Json
   /** In the order of the document. */
-  readonly images: readonly ImageBytes[]
+  readonly images: readonly Image[]
 }
+
+type ImageBytes = { readonly path: JsonPath; readonly bytes: Buffer }
 
 /**
  * Reads the JSON body of a request, strictly. Refuses what has no single meaning or cannot be stored: equal keys,
@@ -47,16 +44,13 @@ export type JsonRead = {
 export async function readJson(
   body: Buffer,
   { isImage, alphabet }: JsonOptions & { readonly alphabet: Base64Alphabet },
-): Promise<Result<JsonRead, JsonFailure>> {
+): Promise<Result<Read<ImageBytes>, JsonFailure>> {
   if (!isUtf8(body)) return fail({ tag: 'invalid_utf8' })
-  const cut = await cutJson(body, { ...requestRules, isImage })
-  if (!cut.ok) return cut
-  const document = await parse(cut.value.text)
-  if (!document.ok) return document
-  const failure = checkValue(document.value, [], { bytes: 0 })
-  if (failure !== undefined) return fail(failure)
-  const images = await decodeImages(cut.value.images, alphabet)
-  return images.ok ? succeed({ document: document.value, images: images.value }) : images
+  await turn()
+  const read = parseJson(body, { ...requestRules, isImage })
+  if (!read.ok) return read
+  const images = await decodeImages(read.value.images, alphabet)
+  return images.ok ? succeed({ document: read.value.document, images: images.value }) : images
 }
 
 const requestRules = {
@@ -64,48 +58,9 @@ const requestRules = {
   depthMax: jsonDepthMax,
   valuesMax: jsonValuesMax,
   besidesImagesBytesMax: requestBesidesImagesBytesMax,
+  textBytesMax: requestTextBytesMax,
   lenient: false,
 } as const
-
-async function parse(text: string): Promise<Result<Json, JsonFailure>> {
-  await turn()
-  try {
-    const document: Json = JSON.parse(text)
-    return succeed(document)
-  } catch {
-    return fail({ tag: text.trim() === '' ? 'empty' : 'syntax' })
-  }
-}
-
-/** Returns the first failure in a value. Adds up the bytes of its keys and texts in `texts`. */
-function checkValue(
-  value: Json,
-  path: JsonPath,
-  texts: { bytes: number },
-): JsonFailure | undefined {
-  if (typeof value === 'string') {
-    texts.bytes += Buffer.byteLength(value)
-    const limitBytes = requestTextBytesMax
-    if (texts.bytes > limitBytes) return { tag: 'text_too_long', limitBytes }
-    return isStorable(value) ? undefined : { tag: 'unstorable_text', path }
-  }
-  if (typeof value === 'number') {
-    return Number.isFinite(value) ? undefined : { tag: 'number_out_of_range', path }
-  }
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const [step, member] of isArray(value) ? value.entries() : Object.entries(value)) {
-    // A failure must not show a text, and a key is one. So its path leads to the object that has the key.
-    const ofKey = typeof step === 'string' ? checkValue(step, path, texts) : undefined
-    const failure = ofKey ?? checkValue(member, [...path, step], texts)
-    if (failure !== undefined) return failure
-  }
-  return undefined
-}
-
-/** PostgreSQL stores no other text. */
-function isStorable(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0')
-}
 
 /** Decodes the images one after the other, and stops at the first failure. */
 async function decodeImages(
@@ -115,12 +70,8 @@ async function decodeImages(
   const images: ImageBytes[] = []
   let bytesLeft = inputImagesBytesMax
   for (const { path, sent } of strings) {
-    const decoded = await decodeBase64(
-      sent,
-      alphabet,
-      Math.min(inputImageBytesMax, bytesLeft),
-      sent,
-    )
+    const bytesMax = Math.min(inputImageBytesMax, bytesLeft)
+    const decoded = await decodeBase64(sent, alphabet, bytesMax, sent)
     if (!decoded.ok) return fail(imageFailure(decoded.failure, path, bytesLeft))
     bytesLeft -= decoded.value.length
     images.push({ path, bytes: decoded.value })
@@ -143,39 +94,16 @@ function imageFailure(failure: Base64Failure, path: JsonPath, bytesLeft: number)
   }
 }
 
-/** An image of an answer that is not decoded yet. */
-export type LenientImage = {
-  readonly path: JsonPath
-  /** Returns `undefined` when the string is not base64, and when the image has more than `outputImageBytesMax`. */
-  readonly decode: () => Promise<Buffer | undefined>
-}
-
-export type LenientRead = {
-  /** The document. An empty string stands in the place of each image. */
-  readonly document: Json
-  /** In the order of the document. */
-  readonly images: readonly LenientImage[]
-}
-
 /**
  * Reads the JSON of an upstream answer, leniently, because we have paid for it. The last of equal keys counts, what
- * follows the first object or array is ignored, and characters that cannot be stored are replaced. Images are decoded
- * only when the caller asks for them, from `body`, which must not change until then.
+ * follows the first object or array is ignored, and characters that cannot be stored are replaced. Images are not
+ * decoded: `decodeLenientBase64` does that, from `body`, which must not change until then.
  */
-export async function readLenientJson(
+export function readLenientJson(
   body: Buffer,
   { isImage }: JsonOptions,
-): Promise<Result<LenientRead, JsonFailure>> {
-  const cut = await cutJson(body, { ...answerRules, isImage })
-  if (!cut.ok) return cut
-  const document = await parse(cut.value.text)
-  if (!document.ok) return document
-  const strings = new Map(cut.value.images.map((image) => [JSON.stringify(image.path), image]))
-  const images = Array.from(strings.values(), ({ path, sent }) => ({
-    path,
-    decode: () => decodeLenientBase64(sent, outputImageBytesMax),
-  }))
-  return succeed({ document: storable(document.value), images })
+): Result<Read<ImageString>, JsonFailure> {
+  return parseJson(body, { ...answerRules, isImage })
 }
 
 const answerRules = {
@@ -183,19 +111,6 @@ const answerRules = {
   depthMax: 64,
   valuesMax: upstreamAnswerValuesMax,
   besidesImagesBytesMax: upstreamAnswerTextBytesMax,
+  textBytesMax: Infinity,
   lenient: true,
 } as const
-
-/** Returns the value with every character replaced that PostgreSQL cannot store, and with null for infinite numbers. */
-function storable(value: Json): Json {
-  if (typeof value === 'string') return storableText(value)
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null
-  if (value === null || typeof value !== 'object') return value
-  if (isArray(value)) return value.map(storable)
-  const members = Object.entries(value)
-  return Object.fromEntries(members.map(([key, member]) => [storableText(key), storable(member)]))
-}
-
-function storableText(text: string): string {
-  return isStorable(text) ? text : text.toWellFormed().replaceAll('\0', '\uFFFD')
-}

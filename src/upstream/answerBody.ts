@@ -1,28 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { RandomBytes } from '../domain/ids.ts'
-import { randomText } from '../domain/ids.ts'
 import { freeMemory } from '../streams/freeMemory.ts'
 
 /** The bytes of one answer that have arrived. Those of a large answer are in a file. */
-export type AnswerBody = {
-  /**
-   * Adds the next bytes. When it returns a promise, the caller must add no more until that has resolved. It never
-   * rejects.
-   */
-  readonly add: (chunk: Uint8Array) => Promise<void> | undefined
-  /** Returns how many bytes have arrived. */
-  readonly bytes: () => number
-  /** Returns all bytes, and keeps none of them. Throws when the file cannot be read. */
-  readonly take: () => Promise<Buffer>
-}
-
-export type AnswerBodyDeps = {
-  /** A local directory. Created when it does not exist. */
-  readonly tempDir: string
-  readonly randomBytes: RandomBytes
-}
+export type AnswerBody = ReturnType<typeof createAnswerBody>
 
 /**
  * Limit for the bytes of one answer in memory while it arrives. Most images of one megapixel have less in base64, and
@@ -34,9 +17,10 @@ const blockBytes = 1024 * 1024
 
 /**
  * Creates a body without bytes. Chunks are copied into blocks, because an answer can arrive in millions of tiny chunks.
- * When the disk fails, everything that is not in the file stays in memory: we have paid for the answer.
+ * When the disk fails, everything that is not in the file stays in memory: we have paid for the answer. `tempDir` is a
+ * local folder.
  */
-export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
+export function createAnswerBody(tempDir: string) {
   const blocks: Buffer[] = []
   let inMemory = 0
   let file: FileHandle | undefined
@@ -58,7 +42,7 @@ export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
   /** Moves all blocks that are full. */
   async function moveToFile(): Promise<void> {
     try {
-      file ??= await openNamelessFile(deps)
+      file ??= await openNamelessFile(tempDir)
       while (blocks[0] !== undefined && inMemory >= blockBytes) {
         await file.appendFile(blocks[0])
         freeMemory(blocks[0])
@@ -73,20 +57,27 @@ export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
   }
 
   return {
-    add: (chunk) => {
+    /** Adds the next bytes. When it returns a promise, which never rejects, the caller adds no more until then. */
+    add: (chunk: Uint8Array): Promise<void> | undefined => {
       keep(chunk)
       const bytesMax = file === undefined ? inMemoryBytesMax : blockBytes
       if (inMemory <= bytesMax || diskFailed) return undefined
       writing = moveToFile()
       return writing
     },
-    bytes: () => inFile + inMemory,
-    take: async () => {
+    /** Returns how many bytes have arrived. */
+    bytes: (): number => inFile + inMemory,
+    /** Returns all bytes, and keeps none of them. Throws when the file cannot be read. */
+    take: async (): Promise<Buffer> => {
       await writing
       try {
-        const rest = Buffer.concat(blocks, inMemory)
-        for (const block of blocks.splice(0)) freeMemory(block)
-        return file === undefined ? rest : await readBack(file, inFile, rest)
+        const whole = Buffer.allocUnsafeSlow(inFile + inMemory)
+        if (file !== undefined) await readBack(file, whole.subarray(0, inFile))
+        for (const [i, block] of blocks.splice(0).entries()) {
+          block.copy(whole, inFile + i * blockBytes)
+          freeMemory(block)
+        }
+        return whole
       } finally {
         await file?.close()
       }
@@ -98,20 +89,17 @@ export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
  * Opens a file and removes its name at once. So the operating system deletes it when the process ends, even after a
  * crash.
  */
-async function openNamelessFile(deps: AnswerBodyDeps): Promise<FileHandle> {
-  const path = join(deps.tempDir, `darkroom-${randomText(deps.randomBytes, 24)}`)
+async function openNamelessFile(tempDir: string): Promise<FileHandle> {
+  const path = join(tempDir, `darkroom-${randomUUID()}`)
   const file = await open(path, 'wx+', 0o600)
   await rm(path, { force: true })
   return file
 }
 
-async function readBack(file: FileHandle, bytes: number, rest: Buffer): Promise<Buffer> {
-  const whole = Buffer.allocUnsafeSlow(bytes + rest.byteLength)
-  for (let at = 0; at < bytes;) {
-    const { bytesRead } = await file.read(whole, at, bytes - at, at)
+async function readBack(file: FileHandle, target: Buffer): Promise<void> {
+  for (let at = 0; at < target.length;) {
+    const { bytesRead } = await file.read(target, at, target.length - at, at)
     if (bytesRead === 0) throw new Error('Bug: a held file ended early')
     at += bytesRead
   }
-  rest.copy(whole, bytes)
-  return whole
 }

@@ -4,20 +4,13 @@ import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstream/upstre
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { isSuccess } from './exchange.ts'
-import type { AnswerVerdict, FamilyCall, TakeMemory } from './familyCall.ts'
+import type { AnswerVerdict, FamilyCall } from './familyCall.ts'
 import { looksLikeJson, readModelAnswer } from './modelAnswer.ts'
 import type { SendResult } from './send.ts'
 import type { ByteBudget } from '../streams/byteBudget.ts'
 import { freeMemory } from '../streams/freeMemory.ts'
 
 type Family = Pick<FamilyCall, 'isImage' | 'judge'>
-
-type OutcomeDeps = {
-  /** Returns epoch milliseconds. */
-  readonly nowMs: () => number
-  /** The memory of answers, for one account. */
-  readonly memory: ByteBudget
-}
 
 /**
  * Returns the outcome of one call, together with the evidence: what happened on the connection. A call that was not
@@ -26,7 +19,7 @@ type OutcomeDeps = {
 export async function callOutcome(
   sent: SendResult,
   family: Family,
-  { nowMs, memory }: OutcomeDeps,
+  memory: ByteBudget,
 ): Promise<UpstreamOutcome> {
   if (sent.kind === 'not_sent') return { class: 'refused', evidence: { reason: sent.reason } }
   const { latencyMs } = sent
@@ -40,18 +33,15 @@ export async function callOutcome(
     ...defined({ upstreamRequestId: upstreamRequestId(answer.headers) }),
   }
   if (!isSuccess(answer.status)) {
-    return withEvidence(await readErrorAnswer(answer, nowMs()), about, () => {})
+    return withEvidence(await readErrorAnswer(answer, Date.now()), about, () => {})
   }
   const room = memory.open('')
-  const answerBytes = answer.body.bytes()
-  const takeMemory: TakeMemory = async (bytes) => {
-    if (bytes > inMemoryBytesMax) await room.cover(answerBytes + bytes, Infinity)
-  }
   let isKept = false
   try {
-    if (answerBytes > inMemoryBytesMax) await room.cover(answerBytes, Infinity)
+    const bytes = answer.body.bytes()
+    if (bytes > inMemoryBytesMax) await room.cover(bytes, Infinity)
     const body = await answer.body.take()
-    const verdict = await verdictOf(body, answer, family, takeMemory)
+    const verdict = await verdictOf(body, answer, family)
     // zlib may still read a body that was packed.
     if (looksLikeJson(body)) freeMemory(body)
     isKept = verdict.class === 'succeeded'
@@ -68,10 +58,9 @@ async function verdictOf(
   body: Buffer,
   answer: Answer,
   { isImage, judge }: Family,
-  takeMemory: TakeMemory,
 ): Promise<AnswerVerdict> {
-  const read = await readModelAnswer(body, answer, isImage, takeMemory)
-  const verdict = read.ok ? await judge(read.value, takeMemory) : read.failure
+  const read = await readModelAnswer(body, answer, isImage)
+  const verdict = read.ok ? await judge(read.value) : read.failure
   // A status such as 202 without an image may mean that the upstream is still working on the request.
   return answer.status !== 200 && answer.cutBy === undefined && verdict.class !== 'succeeded'
     ? { class: 'unknown', reason: 'unexpected_status' }

@@ -1,22 +1,14 @@
-import { randomBytes as cryptoRandomBytes } from 'node:crypto'
-import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
 import { createAnswerBody } from './answerBody.ts'
 import { callOutcome } from './callOutcome.ts'
 import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
-import { assertNever } from '../domain/assertNever.ts'
-import type { RandomBytes } from '../domain/ids.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
-import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import { createUpstreamConnections } from './upstreamConnections.ts'
 import { familyACall } from './familyA.ts'
-import type { FamilyBDeps } from './familyB.ts'
 import { familyBCall } from './familyB.ts'
-import type { FamilyCall } from './familyCall.ts'
 import { requestBody } from './requestBody.ts'
-import type { SendRequest } from './send.ts'
 import { send } from './send.ts'
 import { createByteBudget } from '../streams/byteBudget.ts'
 
@@ -27,11 +19,6 @@ type UpstreamCallerDeps = {
   readonly tempDir: string
   /** Default: `createUpstreamConnections()`. A caller that wants to close the connections passes its own agent. */
   readonly dispatcher?: Dispatcher
-  readonly randomBytes?: RandomBytes
-  /** Returns epoch milliseconds. */
-  readonly nowMs?: () => number
-  /** Returns milliseconds of a clock that never goes back. */
-  readonly monotonicMs?: () => number
 }
 
 /**
@@ -55,21 +42,16 @@ const answerMemory = { bytesMax: 96 * 1024 * 1024, freeBytes: 0, accountShareMax
  */
 export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
   const dispatcher = deps.dispatcher ?? createUpstreamConnections()
-  const nowMs = deps.nowMs ?? Date.now
-  const monotonicMs = deps.monotonicMs ?? (() => performance.now())
-  const randomBytes = deps.randomBytes ?? cryptoRandomBytes
-  const familyDeps: FamilyBDeps = { randomBytes, nowMs }
-  const outcomeDeps = { nowMs, memory: createByteBudget(answerMemory) }
+  const memory = createByteBudget(answerMemory)
 
   return async (call) => {
     const credential = await readCredential(call.channel)
     if (credential === undefined) {
       return { class: 'refused', evidence: { reason: 'credential_unreadable' } }
     }
-    const { request, family } = preparedCall(call, credential, deps, familyDeps)
-    const answerBody = createAnswerBody({ tempDir: deps.tempDir, randomBytes })
-    const sent = await send({ dispatcher, monotonicMs }, request, answerBody)
-    return await callOutcome(sent, family, outcomeDeps)
+    const { request, family } = preparedCall(call, credential, deps)
+    const sent = await send(dispatcher, request, createAnswerBody(deps.tempDir))
+    return await callOutcome(sent, family, memory)
   }
 }
 
@@ -81,19 +63,10 @@ function preparedCall(
   call: UpstreamCall,
   credential: string,
   { blobs, capabilities }: Pick<UpstreamCallerDeps, 'blobs' | 'capabilities'>,
-  familyDeps: FamilyBDeps,
-): {
-  readonly request: SendRequest
-  readonly family: Pick<FamilyCall, 'isImage' | 'judge'>
-} {
-  const { channel, model, upstreamKey, timeoutMs, onSent, mayBegin } = call
-  const asked = call.request
-  const { contentType, pieces, isImage, judge } = familyCallOf(
-    call,
-    asked,
-    capabilities,
-    familyDeps,
-  )
+) {
+  const { channel, model, request: asked, upstreamKey, timeoutMs, onSent, mayBegin } = call
+  const { contentType, pieces, isImage, judge } =
+    channel.family === 'A' ? familyACall(call, asked, capabilities) : familyBCall(call, asked)
   const headers = {
     ...credentialHeader(channel, credential),
     'idempotency-key': upstreamKey,
@@ -103,20 +76,4 @@ function preparedCall(
   const body = requestBody(contentType, pieces, blobs, onSent)
   const url = callUrl(channel, asked.action, model)
   return { request: { url, headers, body, timeoutMs, mayBegin }, family: { isImage, judge } }
-}
-
-function familyCallOf(
-  call: UpstreamCall,
-  request: ImageRequest,
-  capabilities: CapabilityTable,
-  familyDeps: FamilyBDeps,
-): FamilyCall {
-  switch (call.channel.family) {
-    case 'A':
-      return familyACall(call, request, capabilities)
-    case 'B':
-      return familyBCall(call, request, familyDeps)
-    default:
-      return assertNever(call.channel.family)
-  }
 }

@@ -1,6 +1,4 @@
-import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
-import { performance } from 'node:perf_hooks'
 import { createAnswerBody } from './answerBody.ts'
 import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
 import { defined } from '../domain/defined.ts'
@@ -63,7 +61,7 @@ async function ask(
   const options = { origin, path: pathname + search, method: 'GET', headers } as const
   try {
     const signal = AbortSignal.timeout(checkMsMax)
-    const body = createAnswerBody({ tempDir: tmpdir(), randomBytes })
+    const body = createAnswerBody(tmpdir())
     const answer = await exchange(agent, options, { signal, elapsedMs, body })
     const result = await resultOf(answer)
     const { status, elapsedMs: latencyMs } = answer

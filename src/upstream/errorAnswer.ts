@@ -26,7 +26,7 @@ export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<An
 
 async function readVendorError({ body, headers }: Answer): Promise<ParsedVendorError | undefined> {
   const plain = await unpacked(await body.take(), headers, errorBytesMax)
-  return plain.ok ? await parseVendorError(plain.value) : undefined
+  return plain.ok ? parseVendorError(plain.value) : undefined
 }
 
 type ParsedVendorError = VendorError & {
@@ -41,8 +41,8 @@ type ParsedVendorError = VendorError & {
  * OpenAI may send only `message` and `code` of it. Both shapes are accepted in both families, because gateways in
  * front of a vendor use the shape of family B for all models.
  */
-export async function parseVendorError(body: Buffer): Promise<ParsedVendorError | undefined> {
-  const read = await readLenientJson(body, { isImage: () => false })
+export function parseVendorError(body: Buffer): ParsedVendorError | undefined {
+  const read = readLenientJson(body, { isImage: () => false })
   const error = envelope(read.ok ? read.value.document : undefined)
   if (error === undefined) return undefined
   const kind = textOf(error['status']) ?? textOf(error['type']) ?? textOf(error['code'])

@@ -25,14 +25,11 @@ export function familyACall(
   }
 }
 
-/** Names that replace those of the upstream in the answer to the client. */
-type PublicNames = { readonly modelVersion: string; readonly responseId: string }
-
 /**
- * Returns the names for the client. The response id is a digest of the upstream idempotency key. So repeated calls
+ * Returns the names that replace those of the upstream for the client. The response id is a digest of the upstream idempotency key. So repeated calls
  * with the same key get the same id, and the client does not see the key itself.
  */
-function publicNames(model: ModelId, upstreamKey: string): PublicNames {
+function publicNames(model: ModelId, upstreamKey: string) {
   const digest = createHash('sha256').update(`response ${upstreamKey}`).digest('base64url')
   return { modelVersion: model, responseId: digest.slice(0, 22) }
 }
@@ -53,9 +50,9 @@ export function isFamilyAImage(path: JsonPath): boolean {
  */
 export async function judgeFamilyA(
   answer: ModelAnswer,
-  names: PublicNames,
+  names: ReturnType<typeof publicNames>,
 ): Promise<AnswerVerdict> {
-  const document = camelCased(answer.document)
+  const document = objectOf(camelCased(answer.document)) ?? {}
   const candidate = objectOf(itemsOf(document['candidates'])[0])
   const parts = candidate === undefined ? [] : partsOf(candidate)
   const { image, at: chosenAt } = await lastFinalImage(parts, answer.images)
@@ -67,7 +64,10 @@ export async function judgeFamilyA(
   })
   const response: JsonObject = {
     ...(candidate === undefined ? {} : { candidates: [withParts(candidate, kept)] }),
-    ...picked(document, ['promptFeedback', 'usageMetadata']),
+    ...defined({
+      promptFeedback: document['promptFeedback'],
+      usageMetadata: document['usageMetadata'],
+    }),
     ...names,
   }
   if (image === undefined) {
@@ -160,26 +160,13 @@ function withParts(candidate: JsonObject, parts: readonly JsonObject[]): JsonObj
   return content === undefined ? candidate : { ...candidate, content: { ...content, parts } }
 }
 
-function picked(object: JsonObject, keys: readonly string[]): JsonObject {
-  const entries = keys.flatMap((key): [string, Json][] => {
-    const value = object[key]
-    return value === undefined ? [] : [[key, value]]
-  })
-  return Object.fromEntries(entries)
-}
-
-/**
- * Returns the document with every key in camelCase, because some upstreams write snake_case (`inline_data`).
- */
-function camelCased(object: JsonObject): JsonObject {
-  const members = Object.entries(object).map(([key, value]): [string, Json] => [
+/** Returns the value with every key in camelCase, because some upstreams write snake_case (`inline_data`). */
+function camelCased(value: Json): Json {
+  if (value === null || typeof value !== 'object') return value
+  if (isArray(value)) return value.map(camelCased)
+  const members = Object.entries(value).map(([key, member]) => [
     camelCaseKey(key),
-    camelCasedValue(value),
+    camelCased(member),
   ])
   return Object.fromEntries(members)
-}
-
-function camelCasedValue(value: Json): Json {
-  if (value === null || typeof value !== 'object') return value
-  return isArray(value) ? value.map(camelCasedValue) : camelCased(value)
 }

@@ -3,7 +3,7 @@ import { defined } from '../domain/defined.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { countOf, objectOf } from '../domain/json.ts'
 import type { Capabilities } from '../domain/models/capabilities.ts'
-import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest.ts'
+import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { BodyPiece } from './requestBody.ts'
 
 /**
@@ -14,33 +14,20 @@ export function familyARequest(
   request: ImageRequest,
   capabilities: Capabilities,
 ): readonly BodyPiece[] {
-  const { body } = request
+  const { body, inputs } = request
   const document: JsonObject =
-    body.kind === 'prompt'
-      ? promptDocument(request, body.prompt, capabilities)
-      : contentDocument(request, body.content, capabilities)
-  return piecesOf(document, request)
+    body.kind === 'prompt' ? promptDocument(body.prompt, inputs) : body.content
+  const { generationConfig, ...others } = document
+  const config = configured(objectOf(generationConfig) ?? {}, request, capabilities)
+  return piecesOf({ ...others, ...config }, inputs)
 }
 
-function promptDocument(
-  request: ImageRequest,
-  prompt: string,
-  capabilities: Capabilities,
-): JsonObject {
-  const images = request.inputs.map(({ mimeType }, input) => ({ inlineData: { mimeType, input } }))
+function promptDocument(prompt: string, inputs: ImageRequest['inputs']): JsonObject {
+  const images = inputs.map(({ mimeType }, input) => ({ inlineData: { mimeType, input } }))
   return {
     contents: [{ role: 'user', parts: [{ text: prompt }, ...images] }],
-    ...configured({ responseModalities: ['TEXT', 'IMAGE'] }, request, capabilities),
+    generationConfig: { responseModalities: ['TEXT', 'IMAGE'] },
   }
-}
-
-function contentDocument(
-  request: ImageRequest,
-  content: ContentDocument,
-  capabilities: Capabilities,
-): JsonObject {
-  const { generationConfig, ...others } = content
-  return { ...others, ...configured(generationConfig ?? {}, request, capabilities) }
 }
 
 /**
@@ -70,7 +57,7 @@ function configured(
  * `inlineData.data` instead: the image in base64. It is cut at random marks, which stand where the images belong and
  * which no text can contain.
  */
-function piecesOf(document: JsonObject, { inputs }: ImageRequest): readonly BodyPiece[] {
+function piecesOf(document: JsonObject, inputs: ImageRequest['inputs']): readonly BodyPiece[] {
   const mark = randomUUID()
   const json = JSON.stringify(document, (key, value: Json) => {
     if (key !== 'inlineData') return value

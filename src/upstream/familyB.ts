@@ -1,42 +1,23 @@
+import { randomUUID } from 'node:crypto'
 import { asPng } from './asPng.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
-import type { RandomBytes } from '../domain/ids.ts'
-import { randomText } from '../domain/ids.ts'
 import type { JsonObject } from '../domain/json.ts'
 import { countOf, objectOf, textOf } from '../domain/json.ts'
-import type { ImageMimeType } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
-import type {
-  AnswerImage,
-  AnswerVerdict,
-  FamilyCall,
-  ModelAnswer,
-  TakeMemory,
-} from './familyCall.ts'
+import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/jsonFailure.ts'
 
-export type FamilyBDeps = {
-  readonly randomBytes: RandomBytes
-  /** Returns epoch milliseconds. Used when an answer has no `created`. */
-  readonly nowMs: () => number
-}
-
 /** Prepares one call of family B: generations or edits of the OpenAI Images API. */
-export function familyBCall(
-  { channel }: UpstreamCall,
-  request: ImageRequest,
-  deps: FamilyBDeps,
-): FamilyCall {
-  const boundary = `darkroom-${randomText(deps.randomBytes, 40)}`
+export function familyBCall({ channel }: UpstreamCall, request: ImageRequest): FamilyCall {
   const model = upstreamModelName(channel, request.model)
   return {
-    ...familyBRequest(request, model, boundary),
+    ...familyBRequest(request, model, `darkroom-${randomUUID()}`),
     isImage: isFamilyBImage,
-    judge: async (answer, takeMemory) => await judgeFamilyB(answer, takeMemory, deps),
+    judge: judgeFamilyB,
   }
 }
 
@@ -44,16 +25,12 @@ export function familyBCall(
  * Judges a 2xx answer. Chooses the first whole image. An answer that has its image only by URL is broken,
  * because Darkroom does not fetch URLs.
  */
-async function judgeFamilyB(
-  answer: ModelAnswer,
-  takeMemory: TakeMemory,
-  deps: FamilyBDeps,
-): Promise<AnswerVerdict> {
+async function judgeFamilyB(answer: ModelAnswer): Promise<AnswerVerdict> {
   if (isEmptyFamilyB(answer.document)) return { class: 'rejected', reason: 'no_image' }
   const first = await firstWhole(answer.images)
-  const image = first === undefined ? undefined : await asPng(first, takeMemory)
+  const image = first === undefined ? undefined : await asPng(first)
   if (image === undefined) return { class: 'unknown', reason: 'broken_body' }
-  const response = familyBResponse(answer.document, Math.floor(deps.nowMs() / 1000))
+  const response = familyBResponse(answer.document, Math.floor(Date.now() / 1000))
   const native = { response, imagePath: ['data', 0, 'b64_json'] }
   return { class: 'succeeded', reason: 'image', image, native }
 }
@@ -67,7 +44,7 @@ async function firstWhole(images: ModelAnswer['images']): Promise<AnswerImage | 
 }
 
 /** Returns whether an answer has image bytes at this path. */
-export function isFamilyBImage(path: JsonPath): boolean {
+function isFamilyBImage(path: JsonPath): boolean {
   return path.length === 3 && path[0] === 'data' && path[2] === 'b64_json'
 }
 
@@ -75,7 +52,7 @@ export function isFamilyBImage(path: JsonPath): boolean {
  * Returns whether an answer says that there is no image. Returns false when the image is broken, or is given
  * by URL. `data` may be missing, because the OpenAI API requires only `created`.
  */
-export function isEmptyFamilyB(document: JsonObject): boolean {
+function isEmptyFamilyB(document: JsonObject): boolean {
   return 'data' in document
     ? Array.isArray(document['data']) && document['data'].length === 0
     : countOf(document['created']) !== undefined
@@ -170,7 +147,7 @@ function formPieces(
   // Upstreams accept a single image as `image`. They accept several images only as `image[]`.
   const name = request.inputs.length === 1 ? 'image' : 'image[]'
   const images = request.inputs.flatMap((input, at): readonly BodyPiece[] => {
-    const fileName = `image-${at + 1}.${extensions[input.mimeType]}`
+    const fileName = `image-${at + 1}.${input.mimeType.slice('image/'.length)}`
     const head = partHead(boundary, `name="${name}"; filename="${fileName}"`)
     return [
       { kind: 'text', text: `${head}Content-Type: ${input.mimeType}\r\n\r\n` },
@@ -187,10 +164,4 @@ function formPieces(
 
 function partHead(boundary: string, disposition: string): string {
   return `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n`
-}
-
-const extensions: Readonly<Record<ImageMimeType, string>> = {
-  'image/png': 'png',
-  'image/jpeg': 'jpg',
-  'image/webp': 'webp',
 }

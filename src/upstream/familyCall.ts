@@ -1,7 +1,7 @@
 import type { JsonObject } from '../domain/json.ts'
 import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
-import type { KeptImage } from '../domain/upstream/upstreamCall.ts'
+import type { KeptImage, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/jsonFailure.ts'
 
@@ -12,14 +12,8 @@ export type FamilyCall = {
   /** Returns whether the string at a path of the answer is an image in base64. */
   readonly isImage: (path: JsonPath) => boolean
   /** Judges a 2xx answer. Chooses at most one image of the answer, or makes a new image from it. */
-  readonly judge: (answer: ModelAnswer, takeMemory: TakeMemory) => Promise<AnswerVerdict>
+  readonly judge: (answer: ModelAnswer) => Promise<AnswerVerdict>
 }
-
-/**
- * Resolves when there is memory for this many bytes that are made of the answer, besides its own. Few bytes wait for
- * nothing.
- */
-export type TakeMemory = (bytes: number) => Promise<void>
 
 /** A 2xx answer, divided into the document and its images. */
 export type ModelAnswer = {
@@ -45,9 +39,6 @@ export type AnswerVerdict =
       readonly image: AnswerImage
       readonly native: NativeResponse
     }
-  | (ErrorVerdict & {
-      /** How long the upstream asks us to wait. */
-      readonly retryAfterMs?: number
-      /** Only in family A: the model's own answer that rejects the request, for the synchronous caller. */
-      readonly nativeRejection?: JsonObject
-    })
+  | (ErrorVerdict & Pick<FailedOutcome, 'retryAfterMs' | 'nativeRejection'>)
+
+type FailedOutcome = Exclude<UpstreamOutcome, { readonly class: 'succeeded' }>

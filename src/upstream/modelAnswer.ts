@@ -1,11 +1,12 @@
 import { objectOf } from '../domain/json.ts'
-import { upstreamAnswerBytesMax } from '../domain/limits.ts'
+import { outputImageBytesMax, upstreamAnswerBytesMax } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { Answer } from './exchange.ts'
-import type { AnswerVerdict, ModelAnswer, TakeMemory } from './familyCall.ts'
+import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
+import { decodeLenientBase64 } from '../streams/base64.ts'
 import type { ContentCoding } from '../streams/codings.ts'
-import { parseContentEncoding, unpack } from '../streams/codings.ts'
+import { contentCoding, unpack } from '../streams/codings.ts'
 import { wholeImage } from '../streams/images.ts'
 import { readLenientJson } from '../streams/json.ts'
 import type { JsonPath } from '../streams/jsonFailure.ts'
@@ -19,22 +20,21 @@ export async function readModelAnswer(
   body: Buffer,
   { headers, cutBy }: Pick<Answer, 'headers' | 'cutBy'>,
   isImage: (path: JsonPath) => boolean,
-  takeMemory: TakeMemory,
 ): Promise<Result<ModelAnswer, AnswerVerdict>> {
   const broken = (reason: BrokenReason) =>
     fail({ class: 'unknown', reason: cutBy ?? reason } as const)
-  const plain = await unpacked(body, headers, upstreamAnswerBytesMax, takeMemory)
+  const plain = await unpacked(body, headers, upstreamAnswerBytesMax)
   if (!plain.ok) return broken(plain.failure)
-  const read = await readLenientJson(plain.value, { isImage })
+  const read = readLenientJson(plain.value, { isImage })
   if (!read.ok) {
     return broken(read.failure.tag === 'text_too_long' ? 'answer_too_large' : 'broken_body')
   }
   const document = objectOf(read.value.document)
   if (document === undefined) return broken('broken_body')
-  const images = read.value.images.map(({ path, decode }) => ({
+  const images = read.value.images.map(({ path, sent }) => ({
     path,
     read: async () => {
-      const bytes = await decode()
+      const bytes = await decodeLenientBase64(sent, outputImageBytesMax)
       const image = bytes === undefined ? undefined : wholeImage(bytes)
       return image === undefined || bytes === undefined ? undefined : { ...image, bytes }
     },
@@ -45,30 +45,19 @@ export async function readModelAnswer(
 type BrokenReason = 'broken_body' | 'answer_too_large'
 
 /**
- * Returns a body without its content codings, at most `bytesMax` bytes. Our requests ask for none, but a proxy may
+ * Returns a body without its content coding, at most `bytesMax` bytes. Our requests ask for none, but a proxy may
  * compress nevertheless. A coding that gives no bytes is not there.
  */
 export async function unpacked(
   body: Buffer,
   headers: Answer['headers'],
   bytesMax: number,
-  takeMemory: TakeMemory = async () => {},
 ): Promise<Result<Buffer, BrokenReason>> {
-  const cover = async (bytes: number) => {
-    await takeMemory(bytes)
-    return true
-  }
-  let plain = body
-  for (const coding of codingsOf(body, headers['content-encoding'])) {
-    if (looksLikeJson(plain)) break
-    const next = await unpack(plain, coding, bytesMax, { lenient: true, cover })
-    if (!next.ok) {
-      return fail(next.failure === 'too_large' ? 'answer_too_large' : 'broken_body')
-    }
-    if (next.value.length === 0) break
-    plain = next.value
-  }
-  return succeed(plain)
+  const coding = looksLikeJson(body) ? undefined : codingOf(body, headers['content-encoding'])
+  if (coding === undefined) return succeed(body)
+  const plain = await unpack(body, coding, bytesMax, { lenient: true })
+  if (plain.ok) return succeed(plain.value.length === 0 ? body : plain.value)
+  return fail(plain.failure === 'too_large' ? 'answer_too_large' : 'broken_body')
 }
 
 /** Returns whether a body begins as JSON does, after a byte-order mark and white space. No coding begins so. */
@@ -77,15 +66,14 @@ export function looksLikeJson(body: Buffer): boolean {
 }
 
 /**
- * Returns the codings that a body has, the last one first, by its first bytes and its header. The header alone can be
- * wrong: a proxy that decompresses an answer may leave the header, and a proxy that compresses may not set it.
+ * Returns the coding that a body has, by its first bytes and its header. The header alone can be wrong: a proxy that
+ * decompresses an answer may leave the header, and a proxy that compresses may not set it.
  */
-function codingsOf(
+function codingOf(
   [first, second]: Buffer,
   header: string | string[] | undefined,
-): readonly ContentCoding[] {
-  const parsed = parseContentEncoding(Array.isArray(header) ? header.join(', ') : header)
-  const named = parsed.ok ? parsed.value.toReversed() : []
-  const isGzip = first === 0x1f && second === 0x8b
-  return isGzip && named[0] !== 'gzip' ? ['gzip'] : named
+): ContentCoding | undefined {
+  if (first === 0x1f && second === 0x8b) return 'gzip'
+  const named = contentCoding(Array.isArray(header) ? header.join(', ') : header)
+  return named.ok ? named.value : undefined
 }

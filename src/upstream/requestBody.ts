@@ -1,4 +1,3 @@
-import { assertNever } from '../domain/assertNever.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { InputImage } from '../domain/tasks/imageRequest.ts'
 import { base64Length, encodeBase64 } from '../streams/base64.ts'
@@ -9,16 +8,7 @@ export type BodyPiece =
   | { readonly kind: 'base64'; readonly input: InputImage }
   | { readonly kind: 'raw'; readonly input: InputImage }
 
-export type RequestBody = {
-  readonly contentType: string
-  /** The length of the body, for the Content-Length header. */
-  readonly bytes: number
-  /**
-   * Yields the bytes of the body. Call it once, because each piece is dropped when it has been read. Throws
-   * when an input image cannot be read completely.
-   */
-  readonly open: () => AsyncGenerator<Uint8Array>
-}
+export type RequestBody = ReturnType<typeof requestBody>
 
 /**
  * Makes the body of a request from its pieces. The length of the body is known before any image is read.
@@ -31,9 +21,10 @@ export function requestBody(
   pieces: readonly BodyPiece[],
   blobs: BlobStore,
   onSent: () => void = () => {},
-): RequestBody {
+) {
   const unsent = [...pieces]
   const bytes = pieces.reduce((sum, piece) => sum + pieceBytes(piece), 0)
+  /** Yields the bytes of the body. Call it once. Throws when an input image cannot be read completely. */
   const open = async function* (): AsyncGenerator<Uint8Array> {
     try {
       for (let piece = unsent.shift(); piece !== undefined; piece = unsent.shift()) {
@@ -50,16 +41,8 @@ export function requestBody(
 }
 
 function pieceBytes(piece: BodyPiece): number {
-  switch (piece.kind) {
-    case 'text':
-      return Buffer.byteLength(piece.text)
-    case 'raw':
-      return piece.input.bytes
-    case 'base64':
-      return base64Length(piece.input.bytes)
-    default:
-      return assertNever(piece)
-  }
+  if (piece.kind === 'text') return Buffer.byteLength(piece.text)
+  return piece.kind === 'raw' ? piece.input.bytes : base64Length(piece.input.bytes)
 }
 
 async function* inputBytes(input: InputImage, blobs: BlobStore): AsyncGenerator<Uint8Array> {

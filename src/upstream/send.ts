@@ -5,12 +5,6 @@ import type { Answer } from './exchange.ts'
 import { exchange } from './exchange.ts'
 import type { RequestBody } from './requestBody.ts'
 
-type SendDeps = {
-  readonly dispatcher: Dispatcher
-  /** Returns milliseconds of a clock that never goes back. */
-  readonly monotonicMs: () => number
-}
-
 export type SendRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -53,14 +47,14 @@ export type SendResult =
  * `answerBody` gets the bytes of the answer. Never throws.
  */
 export async function send(
-  { dispatcher, monotonicMs }: SendDeps,
+  dispatcher: Dispatcher,
   request: SendRequest,
   answerBody: AnswerBody,
 ): Promise<SendResult> {
   // A timer has whole milliseconds, at least one.
   const signal = AbortSignal.timeout(Math.max(1, Math.ceil(request.timeoutMs)))
-  const body = watchBody(request.body.open(), { monotonicMs, mayBegin: request.mayBegin })
-  const elapsedMs = (): number => monotonicMs() - (body.startedAtMs() ?? monotonicMs())
+  const body = watchBody(request.body.open(), request.mayBegin)
+  const elapsedMs = (): number => performance.now() - (body.startedAtMs() ?? performance.now())
   try {
     const options = dispatchOptions(request, body)
     const answer = await exchange(dispatcher, options, { signal, elapsedMs, body: answerBody })
@@ -96,26 +90,12 @@ function dispatchOptions(request: SendRequest, body: WatchedBody): Dispatcher.Di
   }
 }
 
-type WatchedBody = {
-  readonly stream: Readable
-  /** When the first chunk of the body was read. Undici reads a body only when its connection is ready. */
-  readonly startedAtMs: () => number | undefined
-  /** Returns whether nothing was sent because it was too late to begin. */
-  readonly tooLate: () => boolean
-  /** Returns whether reading `content` failed. If so, the upstream never got a complete body. */
-  readonly failed: () => boolean
-}
+type WatchedBody = ReturnType<typeof watchBody>
 
 /**
  * Turns a request body into a stream, and records when the sending began and whether reading the body failed.
  */
-function watchBody(
-  content: AsyncIterable<Uint8Array>,
-  {
-    monotonicMs,
-    mayBegin = () => true,
-  }: Pick<SendDeps, 'monotonicMs'> & Pick<SendRequest, 'mayBegin'>,
-): WatchedBody {
+function watchBody(content: AsyncIterable<Uint8Array>, mayBegin = () => true) {
   let startedAtMs: number | undefined
   let tooLate = false
   let failed = false
@@ -124,7 +104,7 @@ function watchBody(
   const watched = async function* (): AsyncGenerator<Uint8Array> {
     tooLate = !mayBegin()
     if (tooLate) throw new Error('it is too late to begin')
-    startedAtMs = monotonicMs()
+    startedAtMs = performance.now()
     const source = content[Symbol.asyncIterator]()
     const next = async () => {
       try {
@@ -143,5 +123,13 @@ function watchBody(
   const stream = Readable.from(watched(), { highWaterMark: 2 })
   // Undici listens for errors only while it sends. An error after that must not become an uncaught exception.
   stream.on('error', () => {})
-  return { stream, startedAtMs: () => startedAtMs, tooLate: () => tooLate, failed: () => failed }
+  return {
+    stream,
+    /** When the first chunk of the body was read. Undici reads a body only when its connection is ready. */
+    startedAtMs: () => startedAtMs,
+    /** Returns whether nothing was sent because it was too late to begin. */
+    tooLate: () => tooLate,
+    /** Returns whether reading `content` failed. If so, the upstream never got a complete body. */
+    failed: () => failed,
+  }
 }

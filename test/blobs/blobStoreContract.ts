@@ -1,4 +1,3 @@
-import { array, assert, asyncProperty } from 'fast-check'
 import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -6,7 +5,6 @@ import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
 import { newUploadId } from '../../src/domain/ids.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { BlobExistsError } from '../../src/domain/ports/blobStore.ts'
-import { acts, modelActs, readText, step } from './blobStoreModel.ts'
 import { collect } from '../support/byteStreams.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
@@ -129,29 +127,14 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
       expect(names.filter((left) => /[0-9A-Za-z]{32}/.test(left))).toEqual([])
     })
-
-    it('behaves like a map whose keys are written once', async () => {
-      const store = await open()
-      await assert(
-        asyncProperty(array(step, { maxLength: 12 }), async (steps) => {
-          const ids = new Map([0, 1].map((number) => [number, newId()]))
-          const model = new Map<string, string>()
-          const seen: unknown[] = []
-          const expected: unknown[] = []
-          for (const { act, id, name, content } of steps) {
-            const prefix = ids.get(id) ?? ''
-            const key = `${prefix}/${name}`
-            seen.push(await acts[act](store, key, content))
-            expected.push(modelActs[act](model, key, content))
-          }
-          expect(seen).toEqual(expected)
-        }),
-        { numRuns: 40 },
-      )
-    })
   })
 }
 
 async function contentOf(found: Awaited<ReturnType<BlobStore['read']>>): Promise<Buffer> {
   return found === undefined ? Buffer.alloc(0) : await collect(found.content)
+}
+
+async function readText(store: BlobStore, key: string): Promise<string | undefined> {
+  const found = await store.read(key)
+  return found === undefined ? undefined : (await contentOf(found)).toString()
 }

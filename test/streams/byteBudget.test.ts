@@ -21,13 +21,6 @@ describe('a byte budget', () => {
     expect(await nowOrWaiting(budget.open('c').cover(101))).toBe('waiting')
   })
 
-  it('takes room in steps of a mebibyte, so that most chunks of a body need none', async () => {
-    const room = create().open('a')
-    expect(room.cover(101)).not.toBe(true)
-    expect(room.cover(mebibyte)).toBe(true)
-    expect(room.cover(mebibyte + 101)).not.toBe(true)
-  })
-
   it('lets the oldest body go on beyond the budget, and the others wait for its end', async () => {
     const budget = create()
     const [oldest, second] = [budget.open('a'), budget.open('b')]

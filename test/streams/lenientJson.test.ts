@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { upstreamAnswerTextBytesMax, upstreamAnswerValuesMax } from '../../src/domain/limits.ts'
+import { decodeLenientBase64 } from '../../src/streams/base64.ts'
 import { readLenientJson } from '../../src/streams/json.ts'
 
 /** Reads the text of an answer whose strings at `data` are images. Returns the document, and each image as text. */
 async function read(text: string | Buffer) {
-  const result = await readLenientJson(Buffer.from(text), {
+  const result = readLenientJson(Buffer.from(text), {
     isImage: (path) => path.at(-1) === 'data',
   })
   if (!result.ok) return result.failure.tag
   const { document, images } = result.value
-  const decoded = images.map(async ({ path, decode }) => [
+  const decoded = images.map(async ({ path, sent }) => [
     path.join('.'),
-    (await decode())?.toString(),
+    (await decodeLenientBase64(sent, 1e9))?.toString(),
   ])
   return { document, images: await Promise.all(decoded) }
 }
@@ -42,20 +43,8 @@ describe('the JSON of an answer that we pay for', () => {
     })
   })
 
-  it.each([
-    ['with line breaks', 'QUJD\\r\\nRA==\\n'],
-    ['with bare line breaks', 'QUJD\nRA=='],
-    ['with escapes', '\\u0051UJDRA\\u003d='],
-    ['without padding', 'QUJDRA'],
-    ['with a prefix', 'data:image/png;base64,QUJDRA=='],
-  ])('may have an image %s', async (_what, data) => {
-    const text = `{"data":"${data}"}`
-    const accepted = { document: { data: '' }, images: [['data', 'ABCD']] }
-    expect(await read(text)).toEqual(data.includes('\n') ? brokenImage : accepted)
-  })
-
   const brokenImage = { document: { data: '' }, images: [['data', undefined]] }
-  it.each(['no image today!', 'QUJDR', 'QUJD\\"', 'QUJD\\\\', '\\ud800', '\\x', 'é'])(
+  it.each(['QUJD\nRA==', 'no image today!', 'QUJDR', 'QUJD\\"', 'QUJD\\\\', '\\ud800', '\\x', 'é'])(
     'keeps the rest when an image is broken: %s',
     async (data) => {
       expect(await read(`{"data":"${data}"}`)).toEqual(brokenImage)

@@ -9,7 +9,7 @@ import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
 
 /** Adds the bytes in chunks as the network does, and returns the body. */
 async function arrived(bytes: Buffer, tempDir: string, size = 60_000) {
-  const body = createAnswerBody({ tempDir, randomBytes })
+  const body = createAnswerBody(tempDir)
   for (let at = 0; at < bytes.length; at += size) await body.add(bytes.subarray(at, at + size))
   return body
 }
@@ -57,7 +57,7 @@ describe('the body of an answer', () => {
   })
 
   it('takes little more memory than its bytes when they arrive one by one', async () => {
-    const body = createAnswerBody({ tempDir: tempFolder(), randomBytes })
+    const body = createAnswerBody(tempFolder())
     const before = used()
     for (let n = 0; n < 1_000_000; n += 1) void body.add(Buffer.alloc(1))
     expect(used() - before).toBeLessThan(60 * 1024 * 1024)

@@ -33,7 +33,7 @@ describe('a call over a connection that fails', () => {
     const url = await address()
     const tookMs = await timed(async () => {
       for (const family of ['A', 'B'] as const) {
-        expect(await call(url, family, { call: { timeoutMs: 1_000 } })).toEqual(notSent)
+        expect(await call(url, family, { call: { timeoutMs: 500 } })).toEqual(notSent)
       }
     })
     expect(tookMs).toBeLessThan(4_000)
@@ -88,13 +88,6 @@ describe('a call over a connection that fails', () => {
       }),
     )
     expect(tookMs).toBeLessThan(2000)
-  })
-
-  it('may have a total time that is no whole number', async () => {
-    const { call } = await openUpstreamWorld()
-    const { url } = await listenAnswering((response) => response.end(goodAnswer))
-    const outcome = await call(url, 'B', { call: { timeoutMs: 9_000.000000000002 } })
-    expect(outcome).toMatchObject({ class: 'succeeded' })
   })
 
   it.each([200.5, 0.4, 0, -1])(

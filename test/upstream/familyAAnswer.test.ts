@@ -4,14 +4,14 @@ import type { AnswerVerdict } from '../../src/upstream/familyCall.ts'
 import { readModelAnswer } from '../../src/upstream/modelAnswer.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 
-const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' }
+const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' } as const
 const png = { mimeType: 'image/png', data: redPixelPng.toString('base64') }
 const held = { mimeType: 'image/png', data: '' }
 
 async function verdictOf(answer: object | string): Promise<AnswerVerdict> {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
   const body = Buffer.from(text)
-  const read = await readModelAnswer(body, { headers: {} }, isFamilyAImage, async () => {})
+  const read = await readModelAnswer(body, { headers: {} }, isFamilyAImage)
   if (!read.ok) throw new Error(`Not read: ${read.failure.reason}`)
   return await judgeFamilyA(read.value, names)
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { familyBResponse, isEmptyFamilyB, isFamilyBImage } from '../../src/upstream/familyB.ts'
+import { familyBResponse } from '../../src/upstream/familyB.ts'
 import { redPixelPng } from '../support/images.ts'
 import { listen } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
@@ -50,18 +50,6 @@ describe('an answer of family B', () => {
     expect(familyBResponse(document, 1234)).toHaveProperty('created', 1234)
   })
 
-  it('has image bytes only where the OpenAI API has them', () => {
-    expect(isFamilyBImage(['data', 1, 'b64_json'])).toBe(true)
-    expect(isFamilyBImage(['data', 0, 'extra', 'b64_json'])).toBe(false)
-    expect(isFamilyBImage(['meta', 0, 'b64_json'])).toBe(false)
-  })
-
-  it('is distinguished as empty or broken', () => {
-    expect([{ data: [] }, { created: 1 }].map(isEmptyFamilyB)).toEqual([true, true])
-    const broken = [{ data: [{}] }, { data: null, created: 1 }, {}, { created: 'x' }]
-    expect(broken.map(isEmptyFamilyB)).toEqual([false, false, false, false])
-  })
-
   it.each([
     [{ created: 1, data: [{ b64_json: '' }] }],
     [{ created: 1, data: [{ b64_json: null }] }],
@@ -71,6 +59,10 @@ describe('an answer of family B', () => {
     [{ error: { message: 'x', type: 'server_error' } }],
     [[{ created: 1, data: [] }]],
     ['an image'],
+    [{ data: [{}] }],
+    [{ data: null, created: 1 }],
+    [{}],
+    [{ created: 'x' }],
   ])('is an unknown outcome when it is a broken 200: %j', async (answer) => {
     const url = await listen((request, response) => {
       request.resume().on('end', () => response.end(JSON.stringify(answer)))

@@ -54,25 +54,32 @@ async function classOfAnswer(
 
 const page = `${goodAnswer}<!-- served by a front -->`
 
+const ways: readonly (readonly [string, Ending, Buffer])[] = [
+  ['text after it', 'held', message(length(page), page)],
+  ['bytes beyond its length', 'held', message(length(goodAnswer), page)],
+  ['a length too great', 'closed', message(length(goodAnswer, 9), goodAnswer)],
+  ['a length too great', 'held', message(length(goodAnswer, 9), goodAnswer)],
+  ['no length', 'held', message('x-a: b', goodAnswer)],
+  ['no length', 'closed', message('x-a: b', goodAnswer)],
+  ['no last chunk', 'closed', message(inChunks, chunk(goodAnswer))],
+  ['no last chunk', 'held', message(inChunks, chunk(goodAnswer))],
+  ['no last chunk', 'reset', message(inChunks, chunk(goodAnswer))],
+  ['trailers', 'held', message(inChunks, `${String(chunk(goodAnswer))}0\r\nx-sum: 1\r\n\r\n`)],
+  [
+    'another content type',
+    'held',
+    message(`content-type: text/html\r\n${length(goodAnswer)}`, goodAnswer),
+  ],
+]
+
 describe.each(connections)('a whole document with connection: %s', (connection) => {
-  it.each<[string, Ending, Buffer]>([
-    ['text after it', 'held', message(length(page), page)],
-    ['bytes beyond its length', 'held', message(length(goodAnswer), page)],
-    ['a length too great', 'closed', message(length(goodAnswer, 9), goodAnswer)],
-    ['a length too great', 'held', message(length(goodAnswer, 9), goodAnswer)],
-    ['no length', 'held', message('x-a: b', goodAnswer)],
-    ['no length', 'closed', message('x-a: b', goodAnswer)],
-    ['no last chunk', 'closed', message(inChunks, chunk(goodAnswer))],
-    ['no last chunk', 'held', message(inChunks, chunk(goodAnswer))],
-    ['no last chunk', 'reset', message(inChunks, chunk(goodAnswer))],
-    ['trailers', 'held', message(inChunks, `${String(chunk(goodAnswer))}0\r\nx-sum: 1\r\n\r\n`)],
-    [
-      'another content type',
-      'held',
-      message(`content-type: text/html\r\n${length(goodAnswer)}`, goodAnswer),
-    ],
-  ])('is not lost to %s, then %s', async (_what, end, raw) => {
-    expect(await classOfAnswer(raw, end, connection)).toBe('succeeded')
+  it('is not lost to a wrong length, to no end, or to what follows it', async () => {
+    const classes = ways.map(async ([what, end, raw]) => [
+      what,
+      end,
+      await classOfAnswer(raw, end, connection),
+    ])
+    expect(await Promise.all(classes)).toEqual(ways.map(([what, end]) => [what, end, 'succeeded']))
   })
 
   const noisy = noisePng(1200, 1200).then((png) =>
@@ -91,13 +98,14 @@ describe.each(connections)('a whole document with connection: %s', (connection) 
     const body = pack(await noisy)
     const raw = (headers: string, bytes: Buffer) =>
       message(`content-encoding: ${coding}\r\n${headers}`, bytes)
-    // Four at once, so that readers are slow as the upstream closes.
+    // Several at once, so that readers are slow as the upstream closes. One that is held takes its whole time.
+    const holds = coding === 'gzip' && connection === 'keep-alive'
     const classes = await Promise.all([
       classOfAnswer(raw(length(body), body), 'closed', connection, 4_000),
       classOfAnswer(raw(length(body, 9), body), 'closed', connection, 4_000),
-      classOfAnswer(raw(length(body, 9), body), 'held', connection, 4_000),
+      classOfAnswer(raw(length(body, 9), body), holds ? 'held' : 'closed', connection, 4_000),
       classOfAnswer(raw(inChunks, chunk(body)), 'closed', connection, 4_000),
-      classOfAnswer(raw(inChunks, chunk(body)), 'held', connection, 4_000),
+      classOfAnswer(raw(inChunks, chunk(body)), holds ? 'held' : 'closed', connection, 4_000),
     ])
     expect(classes).toEqual(Array(5).fill('succeeded'))
   })

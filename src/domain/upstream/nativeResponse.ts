@@ -20,15 +20,14 @@ type Path = NativeResponse['imagePath']
  * of `b64_json`.
  */
 export function nativeByUrl(
-  native: NativeResponse,
+  { response, imagePath }: NativeResponse,
   image: { readonly url: string; readonly mimeType: ImageMimeType },
 ): JsonObject {
-  const inline = native.imagePath.at(-1) === 'b64_json'
-  const holder = native.imagePath.slice(0, inline ? -1 : -2)
-  const by: readonly [string, string, Json] = inline
-    ? ['b64_json', 'url', image.url]
-    : ['inlineData', 'fileData', { mimeType: image.mimeType, fileUri: image.url }]
-  return asObject(replaceAt(native.response, holder, (value) => renameMember(value, ...by)))
+  const isA = imagePath.at(-1) !== 'b64_json'
+  const path = isA ? imagePath.slice(0, -1) : imagePath
+  return isA
+    ? changed(response, path, 'fileData', { mimeType: image.mimeType, fileUri: image.url })
+    : changed(response, path, 'url', image.url)
 }
 
 /**
@@ -36,69 +35,39 @@ export function nativeByUrl(
  * parts. Because of this, the server can stream the image instead of building one large string, and it knows
  * the total length before it starts.
  */
-export function splitAtImage(native: NativeResponse): {
+export function splitAtImage({ response, imagePath }: NativeResponse): {
   readonly before: string
   readonly after: string
 } {
-  const [before, after] = split(native.response, native.imagePath)
-  return { before, after }
-}
-
-function split(value: Json, path: Path): readonly [string, string] {
-  const [step, ...rest] = path
-  if (step === undefined) return ['"', '"']
-  const entries = entriesOf(value)
-  const at = entries.findIndex(([key]) => key === step)
-  const entry = entries[at]
-  if (entry === undefined) throw new Error('Bug: the image path does not lead into the response')
-  const [before, after] = split(entry[1], rest)
-  const [open, close] = Array.isArray(value) ? '[]' : '{}'
-  const key = typeof step === 'string' ? `${JSON.stringify(step)}:` : ''
-  const ahead = entries.slice(0, at).map((entry) => `${memberText(entry)},`)
-  const behind = entries.slice(at + 1).map((entry) => `,${memberText(entry)}`)
-  return [`${open}${ahead.join('')}${key}${before}`, `${after}${behind.join('')}${close}`]
-}
-
-type Entry = readonly [string | number, Json]
-
-function entriesOf(value: Json): readonly Entry[] {
-  if (isArray(value)) return value.map((item, i): Entry => [i, item])
-  return Object.entries(asObject(value))
-}
-
-function memberText([key, value]: Entry): string {
-  return typeof key === 'string'
-    ? `${JSON.stringify(key)}:${JSON.stringify(value)}`
-    : JSON.stringify(value)
-}
-
-function replaceAt(value: Json, path: Path, change: (value: Json) => Json): Json {
-  const [step, ...rest] = path
-  if (step === undefined) return change(value)
-  if (isArray(value)) {
-    return value.map((item, i) => (i === step ? replaceAt(item, rest, change) : item))
-  }
-  const members = Object.entries(asObject(value)).map(([key, member]): [string, Json] => [
-    key,
-    key === step ? replaceAt(member, rest, change) : member,
-  ])
-  return Object.fromEntries(members)
+  // A lone surrogate marks the place: no other text of a stored response has one, and JSON escapes it.
+  const marked = changed(response, imagePath, imagePath.at(-1), '\ud800')
+  const [before = '', after] = JSON.stringify(marked).split('"\\ud800"')
+  if (after === undefined) throw new Error('Bug: the image path does not lead into the response')
+  return { before: `${before}"`, after: `"${after}` }
 }
 
 /**
- * Renames one member and replaces its value. Clients see the order of the members, so the order stays the
- * same.
+ * Returns the response with another value, and maybe another key, for the member at `path`. Clients see the order of
+ * the members, so the order stays the same.
  */
-function renameMember(value: Json, from: string, to: string, member: Json): Json {
-  const members = Object.entries(asObject(value)).map(([key, given]): [string, Json] =>
-    key === from ? [to, member] : [key, given],
-  )
+function changed(
+  value: JsonObject,
+  path: Path,
+  key: Path[number] | undefined,
+  to: Json,
+): JsonObject {
+  const [step, ...rest] = path
+  const members = Object.entries(value).map(([given, member]): [string, Json] => {
+    if (given !== step) return [given, member]
+    return rest.length === 0 ? [String(key), to] : [given, changedIn(member, rest, key, to)]
+  })
   return Object.fromEntries(members)
 }
 
-function asObject(value: Json): JsonObject {
-  if (value === null || typeof value !== 'object' || isArray(value)) {
+function changedIn(value: Json, path: Path, key: Path[number] | undefined, to: Json): Json {
+  if (value === null || typeof value !== 'object') {
     throw new Error('Bug: the image path does not lead through objects')
   }
-  return value
+  if (!isArray(value)) return changed(value, path, key, to)
+  return value.map((item, at) => (at === path[0] ? changedIn(item, path.slice(1), key, to) : item))
 }

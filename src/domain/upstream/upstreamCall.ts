@@ -82,26 +82,12 @@ export type UpstreamOutcome =
       readonly native: NativeResponse
     }
   | {
-      readonly class: 'refused'
+      readonly class: Exclude<OutcomeClass, 'succeeded'>
       readonly evidence: OutcomeEvidence
+      /** How long the upstream asks us to wait. */
       readonly retryAfterMs?: number
-    }
-  | {
-      readonly class: 'rejected'
-      readonly evidence: OutcomeEvidence
       /** The answer with which a family A model rejected the request (a 200 body), for synchronous v1beta callers. */
       readonly nativeRejection?: JsonObject
-    }
-  | {
-      readonly class: 'exhausted'
-      readonly evidence: OutcomeEvidence
-      readonly retryAfterMs?: number
-    }
-  | { readonly class: 'operator_fault'; readonly evidence: OutcomeEvidence }
-  | {
-      readonly class: 'unknown'
-      readonly evidence: OutcomeEvidence
-      readonly retryAfterMs?: number
     }
 
 /**

@@ -6,7 +6,7 @@ import { fail, succeed } from '../../domain/result.ts'
 import type { ByteRoom } from '../../streams/byteBudget.ts'
 import { createByteCollector } from '../../streams/byteCollector.ts'
 import type { ContentCoding } from '../../streams/codings.ts'
-import { parseContentEncoding, unpack } from '../../streams/codings.ts'
+import { contentCoding, unpack } from '../../streams/codings.ts'
 import type { ApiContext } from '../context.ts'
 
 /** The first bytes of a body, which take no room in the budget. */
@@ -32,11 +32,11 @@ export async function readBody(
   options: BodyOptions,
 ): Promise<Result<Buffer, RequestFailure>> {
   const { headers } = context.req
-  const codings = parseContentEncoding(headers['content-encoding'])
-  if (!codings.ok || codings.value.length > 1) return fail(unsupportedCoding)
+  const named = contentCoding(headers['content-encoding'])
+  if (!named.ok) return fail(unsupportedCoding)
+  const coding = named.value
   const { limitBytes, room } = options
   if (Number(headers['content-length'] ?? 0) > limitBytes) return fail(tooLarge(limitBytes))
-  const [coding] = codings.value
   // zlib may still read a body in another thread when it has been refused, so that memory must not be freed early.
   const allocate = coding === undefined ? options.allocate : undefined
   // A client that leaves waits for room no longer.

@@ -52,10 +52,11 @@ describe('the native response around its image', () => {
   })
 
   it('is not split at a text that looks like the image', () => {
-    const tricky = { ...familyB, response: { prompt: '"b64_json":""', data: [{ b64_json: '' }] } }
+    const prompt = '"b64_json":"",\\ud800'
+    const tricky = { ...familyB, response: { prompt, data: [{ b64_json: '' }] } }
     const { before, after } = splitAtImage(tricky)
     expect(JSON.parse(`${before}QUJD${after}`)).toEqual({
-      prompt: '"b64_json":""',
+      prompt,
       data: [{ b64_json: 'QUJD' }],
     })
   })

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import { setImmediate as turn } from 'node:timers/promises'
 import { assertNever } from '../domain/assertNever.ts'
 import type { Json } from '../domain/json.ts'
 import {
@@ -46,7 +45,6 @@ export async function readJson(
   { isImage, alphabet }: JsonOptions & { readonly alphabet: Base64Alphabet },
 ): Promise<Result<Read<ImageBytes>, JsonFailure>> {
   if (!isUtf8(body)) return fail({ tag: 'invalid_utf8' })
-  await turn()
   const read = parseJson(body, { ...requestRules, isImage })
   if (!read.ok) return read
   const images = await decodeImages(read.value.images, alphabet)

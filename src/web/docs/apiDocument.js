@@ -7,7 +7,6 @@
  *   readonly description?: string,
  *   readonly enum?: readonly unknown[],
  *   readonly const?: string | number | boolean,
- *   readonly default?: unknown,
  *   readonly minimum?: number,
  *   readonly maximum?: number,
  *   readonly maxLength?: number,

@@ -1,5 +1,5 @@
 import { html } from 'htm/preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { keep, recall } from '../playground/session.js'
 import { exampleBody } from './apiDocument.js'
 
@@ -17,8 +17,7 @@ const shownCharsMax = 20_000
 export function SendForm({ operation }) {
   const { id, parameters, body, needsKey } = operation
   const [sending, setSending] = useState(false)
-  const [answer, setAnswer] = useState({ text: '', image: '' })
-  useEffect(() => () => URL.revokeObjectURL(answer.image), [answer.image])
+  const [answer, setAnswer] = useState('')
 
   const submit = async (/** @type {{ currentTarget: HTMLFormElement } & Event} */ event) => {
     event.preventDefault()
@@ -26,7 +25,7 @@ export function SendForm({ operation }) {
     const form = new FormData(event.currentTarget)
     if (needsKey) keep('key', textIn(form, 'key'))
     setSending(true)
-    setAnswer(await send(operation, form).catch((error) => ({ text: String(error), image: '' })))
+    setAnswer(await send(operation, form).catch(String))
     setSending(false)
   }
   const isForm = body !== undefined && body.type !== 'application/json'
@@ -78,8 +77,7 @@ export function SendForm({ operation }) {
         </button>
       </form>
       <div aria-live="polite">
-        ${answer.text && html`<pre tabindex="0" role="region" aria-label="Answer">${answer.text}</pre>`}
-        ${answer.image && html`<img src=${answer.image} alt="The image of the answer" />`}
+        ${answer && html`<pre tabindex="0" role="region" aria-label="Answer">${answer}</pre>`}
       </div>
     </details>
   `
@@ -119,13 +117,10 @@ async function send({ method, path, parameters, body, needsKey }, form) {
     `HTTP ${response.status}`,
     ...[...response.headers].map(([name, value]) => `${name}: ${value}`),
   ].join('\n')
-  if (response.headers.get('Content-Type')?.startsWith('image/')) {
-    return { text: head, image: URL.createObjectURL(await response.blob()) }
-  }
   const text = indented(await response.text())
   const rest =
     text.length > shownCharsMax ? `\n… ${text.length - shownCharsMax} more characters` : ''
-  return { text: `${head}\n\n${text.slice(0, shownCharsMax)}${rest}`, image: '' }
+  return `${head}\n\n${text.slice(0, shownCharsMax)}${rest}`
 }
 
 /** @param {FormData} form */

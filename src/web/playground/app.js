@@ -16,16 +16,6 @@ import { Studio } from './studio.js'
 /** @type {Failure} */
 const noModels = { status: 200, message: 'This account may use no model.', mayRepeat: false }
 
-/**
- * For a text that is not sent, because it has characters that a header cannot contain.
- * @type {Failure}
- */
-const noKey = {
-  status: 401,
-  message: 'An API key has letters, digits and signs only.',
-  mayRepeat: false,
-}
-
 /** The page: asks for an API key, and then shows the studio. */
 function App() {
   const [access, setAccess] = useState(/** @type {Access | undefined} */ (undefined))
@@ -33,7 +23,6 @@ function App() {
   const [opening, setOpening] = useState(recall('key', '') !== '')
 
   async function open(/** @type {string} */ key) {
-    if (/[^ -~]/.test(key)) return setFailure(noKey)
     setOpening(true)
     setFailure(undefined)
     const [account, models] = await Promise.all([readAccount(key), readModels(key)])

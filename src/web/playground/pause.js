@@ -1,16 +1,12 @@
 /**
- * Waits. Resolves at once when the signal is aborted.
+ * Waits, until the signal is aborted at most.
  * @param {number} ms
  * @param {AbortSignal} signal
  * @returns {Promise<void>}
  */
 export function pause(ms, signal) {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    })
+    setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => resolve())
   })
 }

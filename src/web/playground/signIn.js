@@ -45,6 +45,8 @@ export function SignIn({ opening, failure, onKey }) {
             autocomplete="off"
             spellcheck=${false}
             placeholder="sk-…"
+            pattern="[ -~]*"
+            title="An API key has letters, digits and signs only."
             defaultValue=${recall('key', '')}
             aria-invalid=${failure?.status === 401}
             aria-describedby="key-hint"

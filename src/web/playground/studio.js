@@ -5,7 +5,7 @@ import { cancelTask, imageAddress } from './calls/api.js'
 import { Composer } from './form/composer.js'
 import { EmptyStage } from './results/emptyStage.js'
 import { Gallery } from './results/gallery.js'
-import { draftOf, emptyDraft } from './form/models.js'
+import { emptyDraft } from './form/models.js'
 import { keep, recall } from './session.js'
 import { SubmissionNotice } from './results/submissionNotice.js'
 import { TaskStage } from './results/taskStage.js'
@@ -101,7 +101,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
   /** Fills the form with the request of the task on display, and submits it once more unless it needs images. */
   function again() {
     if (request === undefined || submission.busy) return
-    setDraft(draftOf(draft, request))
+    setDraft({ ...draft, aspect_ratio: undefined, ...request })
     if (request.action === 'generate') submit(request, [])
     else prompt.current?.focus()
   }

@@ -1,3 +1,5 @@
+/** @import { z } from 'zod' */
+/** @import { account } from '../../../schema/answers/account.ts' */
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 /** @import { Model } from '../form/models.js' */
 
@@ -11,11 +13,7 @@
  *   readonly mayRepeat: boolean,
  * }} Failure
  *
- * @typedef {{
- *   readonly account_id: string,
- *   readonly name: string,
- *   readonly credits: { readonly available: number, readonly held: number, readonly spent: number },
- * }} Account
+ * @typedef {z.infer<typeof account>} Account
  *
  * @typedef {{ readonly data: readonly TaskRecord[], readonly has_more: boolean }} TaskPage
  */

@@ -84,30 +84,19 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           label=${modelLabel}
           onChoose=${(/** @type {Model} */ { id }) => onChange({ model: id })}
         />
-        <${Choices}
-          legend="Size"
-          name="size"
-          values=${options.sizes}
-          value=${options.size}
-          label=${sizeText}
-          onChoose=${(/** @type {string} */ size) => onChange({ size })}
-        />
-        <${Choices}
-          legend="Ratio"
-          name="ratio"
-          values=${options.ratios}
-          value=${options.ratio}
-          label=${(/** @type {string} */ ratio) => ratio || 'Auto'}
-          onChoose=${(/** @type {string} */ ratio) => onChange({ ratio })}
-        />
-        <${Choices}
-          legend="Quality"
-          name="quality"
-          values=${options.qualities}
-          value=${options.quality}
-          label=${(/** @type {string} */ quality) => quality}
-          onChoose=${(/** @type {string} */ quality) => onChange({ quality })}
-        />
+        ${options.fields.map(
+          ([legend, name, values, value, label]) => html`
+            <${Choices}
+              key=${name}
+              legend=${legend}
+              name=${name}
+              values=${values}
+              value=${value}
+              label=${label}
+              onChoose=${(/** @type {string} */ chosen) => onChange({ [name]: chosen })}
+            />
+          `,
+        )}
       </div>
       <div class="submitbar">
         <button class="primary" type="submit" aria-disabled=${busy}>

@@ -1,57 +1,27 @@
+/** @import { z } from 'zod' */
 /** @import { ModelId } from '../../../domain/models/models.ts' */
+/** @import { model } from '../../../schema/answers/models.ts' */
 
 /**
- * @typedef {'generate' | 'edit'} Action
- *
- * @typedef {{
- *   readonly size?: string,
- *   readonly quality?: string,
- *   readonly action?: Action,
- *   readonly credits: number,
- *   readonly credits_per_input_image: number,
- * }} PriceLine
- *
- * @typedef {{
- *   readonly id: ModelId,
- *   readonly family: 'A' | 'B',
- *   readonly actions: readonly Action[],
- *   readonly sizes: readonly string[],
- *   readonly aspect_ratios: readonly string[] | null,
- *   readonly qualities: readonly string[] | null,
- *   readonly prices: readonly PriceLine[],
- * }} Model
- *
- * The form as the user left it. A field that the chosen model does not take stays in the draft, so that it is there
- * again when the user returns to a model that takes it.
- * @typedef {{
- *   readonly model: string,
- *   readonly action: Action,
- *   readonly prompt: string,
- *   readonly size: string,
- *   readonly ratio: string,
- *   readonly quality: string,
- * }} Draft
+ * @typedef {z.infer<typeof model>} Model
  *
  * The body of a submit, without its images.
  * @typedef {{
  *   readonly model: ModelId,
- *   readonly action: Action,
+ *   readonly action: 'generate' | 'edit',
  *   readonly prompt: string,
  *   readonly size?: string | undefined,
  *   readonly aspect_ratio?: string | undefined,
  *   readonly quality?: string | undefined,
  * }} ImageRequest
+ *
+ * The form as the user left it. A field that the chosen model does not take stays in the draft, so that it is there
+ * again when the user returns to a model that takes it.
+ * @typedef {Omit<ImageRequest, 'model'> & { readonly model?: ModelId }} Draft
  */
 
 /** @type {Draft} */
-export const emptyDraft = {
-  model: '',
-  action: 'generate',
-  prompt: '',
-  size: '',
-  ratio: '',
-  quality: 'medium',
-}
+export const emptyDraft = { action: 'generate', prompt: '', quality: 'medium' }
 
 /**
  * Returns the fields that a model offers, each with its value in this draft. A single size is not offered: there
@@ -60,18 +30,22 @@ export const emptyDraft = {
  * @param {Model} model
  */
 export function optionsOf(draft, model) {
-  const sizes = model.sizes.length > 1 ? model.sizes : []
-  const ratios = model.aspect_ratios ?? []
-  const qualities = model.qualities ?? []
+  const { actions, sizes, aspect_ratios: ratios, qualities } = model
+  /** @param {readonly string[]} values @param {string | undefined} value */
+  const options = (values, value) => /** @type {const} */ ([values, among(values, value)])
   return {
-    actions: model.actions,
-    action: among(model.actions, draft.action) ?? 'generate',
-    sizes,
-    size: among(sizes, draft.size),
-    ratios: ratios.length > 0 ? ['', ...ratios] : [],
-    ratio: ratios.includes(draft.ratio) ? draft.ratio : '',
-    qualities,
-    quality: among(qualities, draft.quality),
+    actions,
+    action: among(actions, draft.action) ?? 'generate',
+    fields: /** @type {const} */ ([
+      ['Size', 'size', ...options(sizes.length > 1 ? sizes : [], draft.size), sizeText],
+      [
+        'Ratio',
+        'aspect_ratio',
+        ...options(ratios ? ['', ...ratios] : [], draft.aspect_ratio),
+        (/** @type {string} */ ratio) => ratio || 'Auto',
+      ],
+      ['Quality', 'quality', ...options(qualities ?? [], draft.quality), String],
+    ]),
   }
 }
 
@@ -91,32 +65,9 @@ function among(values, value) {
  * @returns {ImageRequest}
  */
 export function requestOf(draft, model) {
-  const { action, size, ratio, quality } = optionsOf(draft, model)
-  return {
-    model: model.id,
-    action,
-    prompt: draft.prompt,
-    ...(size && { size }),
-    ...(ratio && { aspect_ratio: ratio }),
-    ...(quality && { quality }),
-  }
-}
-
-/**
- * Returns the draft from which `requestOf` makes this request, so that the form shows it again.
- * @param {Draft} draft
- * @param {ImageRequest} request
- * @returns {Draft}
- */
-export function draftOf(draft, { model, action, prompt, size, aspect_ratio, quality }) {
-  return {
-    model,
-    action,
-    prompt,
-    size: size ?? draft.size,
-    ratio: aspect_ratio ?? '',
-    quality: quality ?? draft.quality,
-  }
+  const { action, fields } = optionsOf(draft, model)
+  const chosen = fields.flatMap(([, name, , value]) => (value ? [[name, value]] : []))
+  return { model: model.id, action, prompt: draft.prompt, ...Object.fromEntries(chosen) }
 }
 
 /**

@@ -47,7 +47,7 @@ const stateSql = `
       select status, count(*) as count,
         extract(epoch from now() - min(created_at)) as "oldestSeconds"
       from live group by status) t),
-    'creditsHeld', (select coalesce(sum(held), 0) from balance),
+    'creditsHeld', (select coalesce(sum(credits), 0) from live),
     'holdsOpen', (select count(*) from live where credits > 0),
     'channels', (select coalesce(json_agg(c), '[]') from (
       select name as channel, paused_at is not null as paused,

@@ -122,7 +122,7 @@ describe('darkroom ledger verify', () => {
       ok: false,
       violations: [
         { kind: 'available_differs', account_id },
-        { kind: 'deposits_differ', account_id },
+        { kind: 'spent_differs', account_id },
       ],
     })
   })

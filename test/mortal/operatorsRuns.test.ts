@@ -227,7 +227,7 @@ describe('a run that is terminated after its worker was killed during a call', (
 describe('the ledger after all tests', () => {
   it('verifies, and no credits are held', async () => {
     await assertLedgerVerifies(service.pool)
-    const { rows } = await service.pool.query('select sum(held)::int as held from balance')
+    const { rows } = await service.pool.query('select sum(held)::int as held from account_balance')
     expect(rows).toEqual([{ held: 0 }])
   })
 })

@@ -324,13 +324,12 @@ describe('the ends of a task', () => {
   })
 
   it('change nothing when the account has no balance to change', async () => {
-    const { taskId, accountId, answerId } = await opened()
+    const { taskId, accountId } = await insertTask(world.pool)
     await world.pool.query('delete from balance where account_id = $1', [accountId])
-    const settling = world.attempts.settleTask({ meta: testMeta(taskId), answerId })
-    await expect(settling).rejects.toThrow('balance')
+    await expect(world.attempts.cancelTask(taskId, 'asked')).rejects.toThrow('balance')
     expect(await endsOf(world.pool, taskId)).toEqual([])
     const { rows } = await world.pool.query('select status from task where task_id = $1', [taskId])
-    expect(rows).toEqual([{ status: 'processing' }])
+    expect(rows).toEqual([{ status: 'queued' }])
   })
 
   it('are announced once each, and only after they are committed', async () => {

@@ -276,9 +276,10 @@ describe('acceptTask with an idempotency key', () => {
     const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('poor') }
     expect(refusal(await accept(input))).toBe('insufficient_quota')
     expect(await countOf(database.pool, 'idempotency_key', caller.accountId)).toBe(0)
-    await database.pool.query('update balance set available = 100 where account_id = $1', [
-      caller.accountId,
-    ])
+    await database.pool.query(
+      'update balance set available = 100, deposited = deposited + 100 where account_id = $1',
+      [caller.accountId],
+    )
     expect(accepted(await accept(input)).replayed).toBe(false)
   })
 

@@ -32,7 +32,7 @@ const createSql = `
     on conflict (name) do nothing
     returning account_id
   )
-  insert into balance (account_id, available) select account_id, $4 from created`
+  insert into balance (account_id, available, deposited) select account_id, $4, $4 from created`
 
 const depositSql = `
   insert into ledger (account_id, kind, debit, credit, credits)
@@ -73,8 +73,8 @@ function accountOf({ models, ...row }: AccountRow): Account {
 const accountSql = `
   select a.account_id as "accountId", a.name, a.models,
     (extract(epoch from a.created_at) * 1000)::float8 as "createdAtMs",
-    balance.available, balance.held, balance.spent
-  from account a join balance using (account_id)`
+    available, held, spent
+  from account a join account_balance using (account_id)`
 
 /**
  * Deposits credits: inserts the ledger row, then updates the balance. Returns the account with its new
@@ -100,8 +100,8 @@ export async function topUp(
 }
 
 const creditSql = `
-  update balance set available = available + $2
-  where account_id = $1 and available + held + spent + $2::bigint <= $3::bigint`
+  update balance set available = available + $2, deposited = deposited + $2
+  where account_id = $1 and deposited + $2::bigint <= $3::bigint`
 
 /**
  * Returns the models that an account may use, without models that no longer exist. Returns no `models` field

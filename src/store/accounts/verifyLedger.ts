@@ -27,8 +27,7 @@ export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
 
 /**
  * Returns one row for each violation of an account. The sums of an account's ledger rows must equal its
- * balance. Credits enter an account by deposits only, so the deposits must equal the sum of available, held
- * and spent.
+ * balance, and the prices of its live tasks what it holds.
  */
 const verifyBalancesSql = `
   with sums as (
@@ -41,20 +40,21 @@ const verifyBalancesSql = `
   ), books as (
     select account_id, a.name is not null as known, b.available is not null as kept,
       coalesce(b.available, 0) as available, coalesce(b.held, 0) as held,
-      coalesce(b.spent, 0) as spent, coalesce(s.deposits, 0) as deposits,
+      coalesce(b.spent, 0) as spent, coalesce(b.deposited, 0) as deposited,
+      coalesce(s.deposits, 0) as entered_deposits,
       coalesce(s.available, 0) as entered_available, coalesce(s.held, 0) as entered_held,
       coalesce(s.spent, 0) as entered_spent
-    from account a full join balance b using (account_id) full join sums s using (account_id)
+    from account a full join account_balance b using (account_id) full join sums s using (account_id)
   )
   select account_id as "accountId", kind
   from books, unnest(array[
     case when not kept then 'account_without_balance' end,
     case when not known then 'balance_without_account' end,
-    case when least(available, held, spent) < 0 then 'negative_balance' end,
+    case when available < 0 then 'negative_balance' end,
     case when available <> entered_available then 'available_differs' end,
     case when held <> entered_held then 'held_differs' end,
     case when spent <> entered_spent then 'spent_differs' end,
-    case when deposits <> available + held + spent then 'deposits_differ' end
+    case when deposited <> entered_deposits then 'deposits_differ' end
   ]) as kind
   where kind is not null
   order by account_id, kind

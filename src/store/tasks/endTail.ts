@@ -8,13 +8,13 @@ export const endedSql = `task_id, account_id, key_id, route, model, credits, ret
 
 /**
  * What every end does, from the part `done` that has ended the task: writes the ledger entry, gives a release back to
- * the budget of its key, moves the credits, and writes the deliveries to webhooks. Makes the uploads due for the sweep:
+ * the budget of its key and to the balance, and writes the deliveries to webhooks. Makes the uploads due for the sweep:
  * the published answer after its image has expired, inputs when no retry can need them, and other answers when no
  * worker can store them any more. A synchronous task that failed before it did work frees its key, so that the next
  * request with the key starts a new task, and also one whose client is told to try again later. A cancel that somebody
  * asked for is final.
  *
- * The balance is locked after the budget. When it does not change, the statement fails and undoes everything.
+ * The balance is locked after the budget. When a release does not change it, the statement fails and undoes everything.
  */
 export const tailSql = `
   entry as (
@@ -29,11 +29,9 @@ export const tailSql = `
       and done.created_at >= starts_at and done.created_at < ends_at
     returning 1
   ), balanced as (
-    update balance set held = held - done.credits,
-      spent = spent + case done.status when 'succeeded' then done.credits else 0 end,
-      available = available + case done.status when 'failed' then done.credits else 0 end
+    update balance set available = available + done.credits
     from done, (select count(*) from entry) as after_entry, (select count(*) from refunded) as after_refunded
-    where balance.account_id = done.account_id
+    where balance.account_id = done.account_id and done.status = 'failed'
     returning 1
   ), deliveries as (
     insert into webhook_delivery (delivery_id, webhook_id, task_id, event)
@@ -53,4 +51,5 @@ export const tailSql = `
       and done.failure_cause <> 'cancelled'
       and (not done.work_possible or done.failure_code = 'rate_limit_exceeded')
   )
-  select task_id, case when not exists (select from balanced) then refuse('balance') end as refused from done`
+  select task_id, case when status = 'failed' and not exists (select from balanced) then refuse('balance') end as refused
+  from done`

@@ -129,7 +129,7 @@ const insertSql = `
       where budget_use.used + excluded.used <= (select budget_credits from budget)
     returning 1
   ), paid as (
-    update balance set available = available - credits, held = held + credits
+    update balance set available = available - credits
     from accepted, (select count(*) from counted) as after_counted
     where balance.account_id = accepted.account_id and available >= credits
     returning 1

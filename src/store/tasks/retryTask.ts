@@ -145,6 +145,6 @@ const holdSql = `
     select account_id, task_id, 'hold', 'available', 'held', credits
     from task where task_id = $1
   )
-  update balance set available = available - $2, held = held + $2
+  update balance set available = available - $2
   where account_id = (select account_id from task where task_id = $1)
     and available >= $2::bigint`

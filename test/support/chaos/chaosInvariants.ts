@@ -152,7 +152,7 @@ async function usageOf(pool: Pool): Promise<readonly string[]> {
        select json_build_object('succeeded', count(*) filter (where status = 'succeeded'),
          'failed', count(*) filter (where status = 'failed')) from task t
        where t.account_id = balance.account_id) as ended
-     from balance`,
+     from account_balance as balance`,
   )
   const broken: string[] = []
   for (const { accountId, spent, ended } of rows) {

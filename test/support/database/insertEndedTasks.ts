@@ -57,7 +57,7 @@ export async function insertEndedTasks(pool: Pool, given: EndedTasks): Promise<r
        select $1, id, '${status === 'succeeded' ? 'settle' : 'release'}', 'held', '${to}', $5, $3, $4, at
        from made
      ), paid as (
-       update balance set available = available - $5::bigint * $9, spent = spent + $5::bigint * $9
+       update balance set available = available - $5::bigint * $9
        where account_id = $1 and '${status}' = 'succeeded'
      )
      select id as "taskId" from made order by at, id`,

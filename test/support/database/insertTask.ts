@@ -37,8 +37,8 @@ export async function insertTask(
     [accountId],
   )
   await pool.query(
-    `insert into balance (account_id, available)
-     select $1, 1000 where not exists (select from balance where account_id = $1)
+    `insert into balance (account_id, available, deposited)
+     select $1, 1000, 1000 where not exists (select from balance where account_id = $1)
      on conflict do nothing`,
     [accountId],
   )
@@ -62,9 +62,9 @@ export async function insertTask(
      values ($1, $2, 'hold', 'available', 'held', $3, 'key_x')`,
     [accountId, taskId, credits],
   )
-  await pool.query(
-    `update balance set available = available - $2, held = held + $2 where account_id = $1`,
-    [accountId, credits],
-  )
+  await pool.query(`update balance set available = available - $2 where account_id = $1`, [
+    accountId,
+    credits,
+  ])
   return { taskId, accountId }
 }

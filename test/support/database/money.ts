@@ -36,7 +36,7 @@ export async function balanceOf(
 ): Promise<{ available: number; held: number; spent: number } | undefined> {
   const { rows } = await pool.query<{ available: number; held: number; spent: number }>(
     `select available::int as available, held::int as held, spent::int as spent
-     from balance where account_id = $1`,
+     from account_balance where account_id = $1`,
     [accountId],
   )
   return rows[0]

@@ -73,7 +73,7 @@ const beginSql = `
   ), accounts as (
     insert into account (account_id, name) select id, id from owners
   ), balances as (
-    insert into balance (account_id, available, held) select id, deposit - held, held from owners
+    insert into balance (account_id, available, deposited) select id, deposit - held, deposit from owners
   ), budgets as (
     insert into budget_use (key_id, starts_at, ends_at, used)
     select 'key-' || id, now() + days * interval '1 day', now() + (days + 1) * interval '1 day', held
@@ -266,7 +266,7 @@ const showSql = `
   ) || array(
     select concat_ws(' ', account_id, available, held, spent,
       (select string_agg(used::text, ',' order by starts_at) from budget_use where key_id = 'key-' || account_id))
-    from balance where account_id = any($2::text[]) order by account_id
+    from account_balance where account_id = any($2::text[]) order by account_id
   ) as lines,
   (select coalesce(json_agg(json_build_object('channel', channel, 'model', model, 'max', max,
       'untilMs', extract(epoch from until_at) * 1000, 'stands', until_at > clock_timestamp(),

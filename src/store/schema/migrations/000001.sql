@@ -47,8 +47,9 @@ create table budget_use (
 create table balance (
   account_id text primary key,
   available bigint not null default 0 check (available >= 0),
-  held bigint not null default 0 check (held >= 0),
-  spent bigint not null default 0 check (spent >= 0)
+  -- All deposits together.
+  deposited bigint not null default 0,
+  check (available <= deposited)
 ) with (fillfactor = 50);
 
 -- Double-entry bookkeeping: each row moves credits from one bucket of an account (debit) to another (credit).
@@ -194,6 +195,14 @@ create unique index task_retry_of on task (retry_of) where retry_of is not null;
 -- For the limit of what an account keeps, and for deleting what is no longer kept.
 create index task_retry_until on task (retry_until) include (account_id, retry_bytes, task_id)
   where retry_until is not null;
+
+-- The credits of each account in all buckets. Live tasks hold their price, and what is neither available nor held is
+-- spent. So an image that is paid for changes no balance, and waits for no other task of its account.
+create view account_balance as
+  select account_id, available, coalesce(held, 0) as held, deposited - available - coalesce(held, 0) as spent, deposited
+  from balance left join (
+    select account_id, sum(credits)::bigint as held from task where status in ('queued', 'processing') group by account_id
+  ) live using (account_id);
 
 -- One key of one account names one task. The row is deleted when the task is purged. It is also deleted when
 -- a synchronous task fails in a way that lets the client's next request start a new task.

@@ -1,18 +1,23 @@
 import type { Command } from 'commander'
-import { randomBytes } from 'node:crypto'
 import type { Answer } from './answer.ts'
-import { accountNamed, CommandError, existing, fields, isoTime, table } from './answer.ts'
+import { fields, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
-import type { Account } from '../domain/accounts/account.ts'
-import { accountCreditsMax, newAccountId } from '../domain/accounts/account.ts'
 import { defined } from '../domain/defined.ts'
 import type { ModelId } from '../domain/models/models.ts'
-import { parseAccountName, parseDeposit, parseInitialCredits, parseModels } from './parse.ts'
+import type { AccountJson } from '../operations/accounts.ts'
+import {
+  parseAccountName,
+  parseInitialCredits,
+  parseModels,
+  parseModelsOrAll,
+  parseTopup,
+  parseTopupId,
+} from './parse.ts'
 
-/** Makes the commands `account create`, `topup`, `show` and `list`. */
+/** Makes the commands `account create`, `topup`, `models`, `show` and `list`. */
 export function accountCommands(context: CliContext): Command {
-  const makers = [create, topup, show, list]
+  const makers = [create, topup, models, show, list]
   return createGroup(context, 'account', 'accounts and their credits', makers)
 }
 
@@ -28,32 +33,41 @@ function create(context: CliContext): Command {
     .argument('<name>', 'name of the account', parseAccountName)
     .option('--credits <n>', 'initial deposit', parseInitialCredits, 0)
     .option('--models <a,b>', 'models that the account may use (default: all)', parseModels)
-    .action(async (name: string, { credits, models }: CreateOptions) => {
-      const { accounts } = await context.database()
-      const account = {
-        accountId: newAccountId(randomBytes),
-        name,
-        credits,
-        ...defined({ models }),
-      }
-      if (!(await accounts.createAccount(account)))
-        throw new CommandError(`An account named ${JSON.stringify(name)} already exists.`)
-      context.show(accountAnswer({ ...account, available: credits, held: 0, spent: 0 }))
+    .action(async (name: string, options: CreateOptions) => {
+      const { accounts } = await context.operations()
+      context.show(accountAnswer(valueOf(await accounts.create({ name, ...options }))))
     })
 }
 
 function topup(context: CliContext): Command {
-  return createCommand('topup <name>', 'deposit credits into an account', 'account topup acme 5000')
-    .argument('<credits>', 'whole number, at least 1', parseDeposit)
-    .action(async (name: string, credits: number) => {
-      const { accounts } = await context.database()
-      const account = existing(await accounts.topUp(name, credits), accountNamed(name))
-      if (account === 'beyond_limit') {
-        throw new CommandError(
-          `The deposit is too large: the credits of an account, including spent credits, are limited to ${accountCreditsMax}.`,
-        )
-      }
-      context.show(accountAnswer(account))
+  return createCommand(
+    'topup <name>',
+    'deposit credits into an account, or take back what is available',
+    'account topup acme 5000',
+    'account topup acme 5000 --id invoice-2026-117',
+    'account topup acme -5000',
+  )
+    .argument('<credits>', 'whole number; below 0 takes credits back', parseTopup)
+    .option('--id <text>', 'your name for this topup: given again, it moves nothing', parseTopupId)
+    .action(async (name: string, credits: number, { id }: { readonly id?: string }) => {
+      const { accounts } = await context.operations()
+      const topped = await accounts.topUp({ name, credits, ...defined({ topupId: id }) })
+      context.show(accountAnswer(valueOf(topped).account))
+    })
+}
+
+function models(context: CliContext): Command {
+  return createCommand(
+    'models <name>',
+    'set the models that an account may use; tasks that are accepted already are made',
+    'account models acme familya-3-pro-image,familyb-image-2-vip',
+    'account models acme all',
+  )
+    .argument('<models>', 'models separated by commas, or all', parseModelsOrAll)
+    .action(async (name: string, chosen: readonly ModelId[] | undefined) => {
+      const { accounts } = await context.operations()
+      const account = valueOf(await accounts.setModels({ name, ...defined({ models: chosen }) }))
+      context.show({ ...accountAnswer(account), json: account })
     })
 }
 
@@ -64,8 +78,8 @@ function show(context: CliContext): Command {
     'account show acme',
     'account show acme --json',
   ).action(async (name: string) => {
-    const { accounts } = await context.database()
-    context.show(accountAnswer(existing(await accounts.findAccount(name), accountNamed(name))))
+    const { accounts } = await context.operations()
+    context.show(accountAnswer(valueOf(await accounts.show(name))))
   })
 }
 
@@ -76,17 +90,13 @@ function list(context: CliContext): Command {
     'account list',
     "account list --json | jq '.[] | select(.available < 1000)'",
   ).action(async () => {
-    const accounts = await (await context.database()).accounts.listAccounts()
+    const { data } = await (await context.operations()).accounts.list({})
     context.show({
-      json: accounts.map((account) => ({
-        ...accountJson(account),
-        models: account.models ?? null,
-        created_at: isoTime(account.createdAtMs),
-      })),
+      json: data,
       text: table(
         ['NAME', 'AVAILABLE', 'HELD', 'SPENT', 'MODELS', 'ID'],
-        accounts.map(({ name, available, held, spent, models, accountId }) => {
-          return [name, available, held, spent, models?.join(',') ?? 'all', accountId]
+        data.map(({ name, available, held, spent, models: allowed, account_id }) => {
+          return [name, available, held, spent, allowed?.join(',') ?? 'all', account_id]
         }),
         'No accounts yet. Create one: darkroom account create NAME --credits N',
       ),
@@ -94,17 +104,12 @@ function list(context: CliContext): Command {
   })
 }
 
-type ShownAccount = Omit<Account, 'createdAtMs'>
-
-function accountAnswer(account: ShownAccount): Answer {
-  const { accountId: id, name, available, held, spent } = account
-  const models = account.models?.join(', ') ?? 'all'
+/** Returns the answer about one account. Its JSON has five fields. */
+function accountAnswer(account: AccountJson): Answer {
+  const { account_id, name, available, held, spent } = account
+  const allowed = account.models?.join(', ') ?? 'all'
   return {
-    json: accountJson(account),
-    text: fields({ account: name, id, models, available, held, spent }),
+    json: { account_id, name, available, held, spent },
+    text: fields({ account: name, id: account_id, models: allowed, available, held, spent }),
   }
-}
-
-function accountJson({ accountId, name, available, held, spent }: ShownAccount) {
-  return { account_id: accountId, name, available, held, spent }
 }

@@ -1,3 +1,8 @@
+import { isoTime } from '../domain/isoTime.ts'
+import type { Result } from '../domain/result.ts'
+import type { OperationFailure } from '../operations/operation.ts'
+import { failureText } from '../operations/operation.ts'
+
 /** The answer of a command. `runCli` prints `json` with `--json`, and otherwise `text`. */
 export type Answer = {
   readonly json: unknown
@@ -12,6 +17,12 @@ export type Answer = {
  */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
+}
+
+/** Returns what an operation did, or throws `CommandError` with the reason why it was not done. */
+export function valueOf<Value>(result: Result<Value, OperationFailure>): Value {
+  if (!result.ok) throw new CommandError(failureText(result.failure))
+  return result.value
 }
 
 /** Returns `found`, or throws `CommandError` that there is no such thing, such as `API key "key_1"`. */
@@ -58,16 +69,6 @@ export function fields(values: Readonly<Record<string, string | number>>): strin
   const entries = Object.entries(values)
   const width = Math.max(...entries.map(([name]) => name.length))
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
-}
-
-/** Returns a time for JSON answers: ISO 8601, UTC, with milliseconds. */
-export function isoTime(atMs: number): string {
-  return new Date(atMs).toISOString()
-}
-
-/** Returns the same as `isoTime`, or `null` if there is no such time. For fields that are always present. */
-export function isoTimeOrNull(atMs: number | undefined): string | null {
-  return atMs === undefined ? null : isoTime(atMs)
 }
 
 /** Returns a time for text answers: UTC, to the second. Returns `undefined` if there is no such time. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Answer } from './answer.ts'
-import { isoTime, isoTimeOrNull, CommandError, shortTime, table } from './answer.ts'
+import { CommandError, shortTime, table } from './answer.ts'
+import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'

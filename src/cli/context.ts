@@ -1,5 +1,6 @@
 import type { Answer } from './answer.ts'
 import type { CliDatabase, CliService } from '../wiring/cliService.ts'
+import type { Operations } from '../wiring/operations.ts'
 
 /**
  * What every command gets. The service is loaded, and the database is connected, when a command first asks for it. So
@@ -10,6 +11,8 @@ export type CliContext = {
   readonly service: () => Promise<CliService>
   /** PostgreSQL, with the schema of this checkout. */
   readonly database: () => Promise<CliDatabase>
+  /** What an operator does, in the database with the schema of this checkout. */
+  readonly operations: () => Promise<Operations>
   /** Prints the answer, as JSON or as text. */
   readonly show: (answer: Answer) => void
   /** Runs work that may take long, and shows `text(seconds)` on stderr meanwhile. With --json it shows nothing. */

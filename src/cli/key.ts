@@ -1,14 +1,7 @@
 import type { Command } from 'commander'
 import type { Answer } from './answer.ts'
-import {
-  accountNamed,
-  existing,
-  fields,
-  isoTime,
-  isoTimeOrNull,
-  shortTime,
-  table,
-} from './answer.ts'
+import { accountNamed, existing, fields, shortTime, table } from './answer.ts'
+import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { ApiKey } from '../domain/accounts/account.ts'

@@ -1,5 +1,9 @@
 import { InvalidArgumentError } from 'commander'
-import { accountNamePattern, depositCreditsMax } from '../domain/accounts/account.ts'
+import {
+  accountNamePattern,
+  depositCreditsMax,
+  topupIdPattern,
+} from '../domain/accounts/account.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
 import { budgetPeriods } from '../domain/accounts/budget.ts'
 import { taskIdPattern } from '../domain/ids.ts'
@@ -23,10 +27,21 @@ export function parseAccountName(text: string): string {
 
 /** Parses the initial credits of an account. 0 makes no deposit. */
 export const parseInitialCredits = wholeNumberParser('Credits are', 0, depositCreditsMax)
-export const parseDeposit = wholeNumberParser('A deposit is', 1, depositCreditsMax)
+const parseDeposit = wholeNumberParser('A topup is, with or without a minus,', 1, depositCreditsMax)
 const parseBudgetCredits = wholeNumberParser('The credits of a budget are', 1, depositCreditsMax)
 /** Parses the value of `--limit`: how many rows a command lists, or how many tasks it retries, at most. */
 export const parseLimit = wholeNumberParser('A limit is', 1, limitMax)
+
+/** Parses the credits of a topup, which are below 0 when they are taken back. */
+export function parseTopup(text: string): number {
+  return text.startsWith('-') ? -parseDeposit(text.slice(1)) : parseDeposit(text)
+}
+
+/** Parses the operator's name for a topup. */
+export function parseTopupId(text: string): string {
+  if (topupIdPattern.test(text)) return text
+  throw new InvalidArgumentError('An id has 1 to 100 visible ASCII characters without spaces.')
+}
 
 function wholeNumberParser(subject: string, min: number, max: number) {
   return (text: string): number => {
@@ -42,6 +57,11 @@ export function parseModels(text: string): readonly ModelId[] {
   const models = names.filter(isModelId)
   if (models.length === names.length) return [...new Set(models)]
   throw new InvalidArgumentError(`The models are ${modelIds.join(', ')}.`)
+}
+
+/** Parses model ids separated by commas, or `all`. */
+export function parseModelsOrAll(text: string): readonly ModelId[] | undefined {
+  return text === 'all' ? undefined : parseModels(text)
 }
 
 /** Parses a number of days into milliseconds. Decimals are allowed. */

@@ -1,15 +1,7 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import {
-  accountNamed,
-  CommandError,
-  existing,
-  fields,
-  isoTime,
-  isoTimeOrNull,
-  shortTime,
-  table,
-} from './answer.ts'
+import { accountNamed, CommandError, existing, fields, shortTime, table } from './answer.ts'
+import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'

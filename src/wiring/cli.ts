@@ -9,7 +9,8 @@ export async function operate(args: readonly string[], streams: CliStreams): Pro
     (opened ??= import('./cliService.ts').then(({ createCliService }) => createCliService()))
   try {
     const database = async () => (await service()).database()
-    return await runCli(args, { service, database }, streams)
+    const operations = async () => (await service()).operations()
+    return await runCli(args, { service, database, operations }, streams)
   } finally {
     await opened?.then(({ close }) => close()).catch(() => {})
   }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { hostname, userInfo } from 'node:os'
 import type { Pool } from 'pg'
 import { CommandError } from '../cli/answer.ts'
 import type { Config } from '../config.ts'
@@ -14,6 +15,8 @@ import { priceList } from '../domain/models/prices.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { assetUrl } from '../http/assetUrl.ts'
+import type { Actor } from '../operations/operation.ts'
+import { createOperations } from './operations.ts'
 import { createChannelAdmin } from '../store/channels/channelAdmin.ts'
 import { createAccountStore } from '../store/accounts/accountStore.ts'
 import { createTaskAdmin } from '../store/tasks/taskStore.ts'
@@ -36,6 +39,17 @@ const statementTimeoutMs = 600_000
 export type CliService = ReturnType<typeof createCliService>
 export type CliDatabase = Awaited<ReturnType<CliService['database']>>
 
+/** Returns who runs the command, for the audit. A user of a container may have no name. */
+function cliActor(): Actor {
+  let user
+  try {
+    user = userInfo().username
+  } catch {
+    user = `uid ${process.getuid?.()}`
+  }
+  return `cli:${user}@${hostname()}`
+}
+
 /**
  * Creates what the operator's commands work with. It connects when a command asks for something, and the error of a
  * part that cannot be reached names the variable with its address. Temporal, calls upstream and the operator's file
@@ -49,9 +63,10 @@ export function createCliService() {
     return readOperatorSettings(path, { withKeys: false }, environment)
   }
   let connected: Promise<Pool> | undefined
+  const pool = () => (connected ??= connect(config))
   return {
-    database: async () =>
-      createCliDatabase(config, await (connected ??= connect(config)), operatorFile),
+    database: async () => createCliDatabase(config, await pool(), operatorFile),
+    operations: async () => createOperations(config, await pool(), cliActor()),
     /** Updates the schema, and Temporal unless TEMPORAL_ADDRESS is not set. */
     migrate: async () => {
       const session = sessionOf(config)

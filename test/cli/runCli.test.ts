@@ -33,6 +33,8 @@ describe('wrong usage of the CLI', () => {
     ['a name of 101 letters', ['account', 'create', 'a'.repeat(101)]],
     ['negative credits', ['account', 'create', 'a', '--credits', '-1']],
     ['a deposit of 0', ['account', 'topup', 'a', '0']],
+    ['a topup with an empty id', ['account', 'topup', 'a', '5', '--id', '']],
+    ['an account of no model', ['account', 'models', 'a', 'none']],
     ['a fraction of a credit', ['account', 'topup', 'a', '1.5']],
     ['credits beyond the limit', ['account', 'topup', 'a', '1000000000001']],
     ['credits with an exponent', ['account', 'topup', 'a', '1e3']],
@@ -68,6 +70,8 @@ describe('wrong usage of the CLI', () => {
   it('is not reported for correct usage, which opens a part', async () => {
     const correct = [
       ['account', 'create', 'a.b_c@d+e-f', '--credits', '0', '--models', 'familyb-image-2-vip'],
+      ['account', 'topup', 'a', '-5', '--id', 'a/b:c'],
+      ['account', 'models', 'a', 'all'],
       ['key', 'create', 'a', '--expires-days', '.5'],
       ['task', 'list', '--since', '2026-01-02T03:04:05Z', '--status', 'expired'],
       ['task', 'retry', '--since', '90s', '--limit', '10000'],

@@ -87,6 +87,12 @@ describe('a ledger entry that is no movement of money is refused', () => {
   }
 
   const deposit = { task: null, kind: 'deposit', debit: 'funding', credit: 'available' } as const
+  const withdrawal = {
+    task: null,
+    kind: 'withdraw',
+    debit: 'available',
+    credit: 'funding',
+  } as const
   const hold = { task: 'task_y', kind: 'hold', debit: 'available', credit: 'held' } as const
 
   it.each<[string, Partial<Entry>]>([
@@ -101,6 +107,7 @@ describe('a ledger entry that is no movement of money is refused', () => {
     ['a deposit of nothing', { ...deposit, credits: 0, key: null, model: null }],
     ['a deposit by a key', { ...deposit, model: null }],
     ['a deposit for a model', { ...deposit, key: null }],
+    ['a withdrawal from nowhere', { ...deposit, kind: 'withdraw', key: null, model: null }],
     ['a hold without a task', { ...hold, task: null, model: null }],
     ['a hold for a model', hold],
     ['a hold of what is held', { ...hold, debit: 'held', model: null }],
@@ -112,6 +119,7 @@ describe('a ledger entry that is no movement of money is refused', () => {
     const entries = [
       {},
       { ...deposit, key: null, model: null },
+      { ...withdrawal, key: null, model: null },
       { ...hold, model: null },
       { ...hold, task: 'task_z', key: null, model: null, credits: 0 },
       { kind: 'release', credit: 'available', task: 'task_z' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
+import { topUpAccount } from '../../src/operations/accounts.ts'
 import {
   createTestAccept,
   createTestCaller,
@@ -58,7 +58,10 @@ describe('ledger verify', () => {
     }
     const purged = await bookedTask('succeeded')
     await pool.query('delete from task where task_id = $1', [purged.taskId])
-    await createAccountStore(pool).topUp(purged.name, 500)
+    const deps = { pool, actor: 'cli:test@host' } as const
+    for (const credits of [500, -300]) {
+      expect(await topUpAccount(deps, { name: purged.name, credits })).toMatchObject({ ok: true })
+    }
     expect(await verifyLedger(pool)).toEqual([])
   })
 

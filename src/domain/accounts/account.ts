@@ -31,6 +31,9 @@ export type ApiKey = {
  */
 export const accountNamePattern = /^[0-9A-Za-z][0-9A-Za-z._@+-]{0,99}$/
 
+/** The form of an operator's name for a topup. */
+export const topupIdPattern = /^[\x21-\x7e]{1,100}$/
+
 /** Limit for one deposit. Far below `accountCreditsMax`. */
 export const depositCreditsMax = 1_000_000_000_000
 

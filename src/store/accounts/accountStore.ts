@@ -3,7 +3,7 @@ import type { UsageQuery } from '../../domain/accounts/usage.ts'
 import type { OwnTaskFilter } from '../tasks/listTasks.ts'
 import { listOwnTasks } from '../tasks/listTasks.ts'
 import type { NewAccount } from './accounts.ts'
-import { createAccount, findAccount, listAccounts, readAccount, topUp } from './accounts.ts'
+import { createAccount, findAccount, readAccount } from './accounts.ts'
 import type { NewApiKey } from './apiKeys.ts'
 import { createKey, listKeys, revokeKey } from './apiKeys.ts'
 import { readUsage } from './readUsage.ts'
@@ -12,9 +12,7 @@ import { readUsage } from './readUsage.ts'
 export function createAccountStore(pool: Pool) {
   return {
     createAccount: (account: NewAccount) => createAccount(pool, account),
-    topUp: (name: string, credits: number) => topUp(pool, name, credits),
     findAccount: (name: string) => findAccount(pool, name),
-    listAccounts: () => listAccounts(pool),
     createKey: (key: NewApiKey) => createKey(pool, key),
     listKeys: (accountId: string) => listKeys(pool, accountId),
     revokeKey: (keyId: string) => revokeKey(pool, keyId),

@@ -3,7 +3,6 @@ import type { Account } from '../../domain/accounts/account.ts'
 import { accountCreditsMax } from '../../domain/accounts/account.ts'
 import type { ModelId } from '../../domain/models/models.ts'
 import { isModelId } from '../../domain/models/models.ts'
-import { rollback, withTransaction } from '../connection/transaction.ts'
 
 export type NewAccount = {
   readonly accountId: string
@@ -16,14 +15,13 @@ export type NewAccount = {
 }
 
 /** Creates an account with its balance and its first deposit. Returns false when the name is taken. */
-export async function createAccount(pool: Pool, account: NewAccount): Promise<boolean> {
+export async function createAccount(
+  client: Pool | PoolClient,
+  account: NewAccount,
+): Promise<boolean> {
   const { accountId, name, models, credits } = account
-  return withTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(createSql, [accountId, name, models ?? null, credits])
-    if (rowCount !== 1) return false
-    if (credits > 0) await client.query(depositSql, [accountId, credits])
-    return true
-  })
+  const { rowCount } = await client.query(createSql, [accountId, name, models ?? null, credits])
+  return rowCount === 1
 }
 
 const createSql = `
@@ -31,12 +29,11 @@ const createSql = `
     insert into account (account_id, name, models) values ($1, $2, $3)
     on conflict (name) do nothing
     returning account_id
+  ), deposit as (
+    insert into ledger (account_id, kind, debit, credit, credits)
+    select account_id, 'deposit', 'funding', 'available', $4::bigint from created where $4::bigint > 0
   )
-  insert into balance (account_id, available, deposited) select account_id, $4, $4 from created`
-
-const depositSql = `
-  insert into ledger (account_id, kind, debit, credit, credits)
-  values ($1, 'deposit', 'funding', 'available', $2)`
+  insert into balance (account_id, available, deposited) select account_id, $4::bigint, $4::bigint from created`
 
 type AccountRow = Omit<Account, 'models'> & { readonly models: string[] | null }
 
@@ -60,10 +57,36 @@ export async function readAccount(pool: Pool, accountId: string): Promise<Accoun
   return accountOf(rows[0])
 }
 
-/** Returns every account with its balances, sorted by name. */
-export async function listAccounts(pool: Pool): Promise<readonly Account[]> {
-  const { rows } = await pool.query<AccountRow>(`${accountSql} order by a.name`)
+/** A field that is absent matches every account. */
+export type AccountPage = {
+  /** How the names begin. */
+  readonly search?: string
+  /** Only accounts whose names sort after this one. */
+  readonly after?: string
+  /** Absent: all. */
+  readonly limit?: number
+}
+
+/** Returns accounts with their balances, sorted by name. */
+export async function listAccounts(
+  pool: Pool,
+  { search, after, limit }: AccountPage = {},
+): Promise<readonly Account[]> {
+  const { rows } = await pool.query<AccountRow>(
+    `${accountSql} where ($1::text is null or starts_with(a.name, $1)) and ($2::text is null or a.name > $2)
+     order by a.name limit $3`,
+    [search ?? null, after ?? null, limit ?? null],
+  )
   return rows.map(accountOf)
+}
+
+/** Sets the models that an account may use. Absent: every model. */
+export async function setModels(
+  client: Pool | PoolClient,
+  name: string,
+  models: readonly ModelId[] | undefined,
+): Promise<void> {
+  await client.query('update account set models = $2 where name = $1', [name, models ?? null])
 }
 
 function accountOf({ models, ...row }: AccountRow): Account {
@@ -77,31 +100,66 @@ const accountSql = `
   from account a join account_balance using (account_id)`
 
 /**
- * Deposits credits: inserts the ledger row, then updates the balance. Returns the account with its new
- * balances. Returns `undefined` when there is no such account. Returns `beyond_limit` and changes nothing
- * when the account's credits would exceed `accountCreditsMax`.
+ * Why `topUp` moves nothing.
+ * - `beyond_limit`: the account's credits would exceed `accountCreditsMax`.
+ * - `not_available`: fewer credits are available than should be taken back.
+ * - `other_credits`: the topup with this id moved other credits.
+ */
+export type TopUpRefusal =
+  | { readonly refused: 'beyond_limit' }
+  | { readonly refused: 'not_available'; readonly available: number }
+  | { readonly refused: 'other_credits'; readonly credits: number }
+
+/**
+ * Moves credits into an account, or takes back available ones when `credits` is negative: updates the balance and
+ * inserts the ledger row. Must run in a transaction, because the lock of the balance makes topups of one account wait
+ * for each other. A topup whose id the account has already had moves nothing. Returns the account with its balances, or
+ * `undefined` when there is no such account.
  */
 export async function topUp(
-  pool: Pool,
+  client: PoolClient,
   name: string,
   credits: number,
-): Promise<Account | 'beyond_limit' | undefined> {
-  return withTransaction<Account | 'beyond_limit' | undefined>(pool, async (client) => {
-    const account = await findAccount(client, name)
-    if (account === undefined) return undefined
-    await client.query(depositSql, [account.accountId, credits])
-    const { rowCount } = await client.query(creditSql, [
-      account.accountId,
-      credits,
-      accountCreditsMax,
-    ])
-    return rowCount === 1 ? findAccount(client, name) : rollback('beyond_limit')
-  })
+  topupId?: string,
+): Promise<Account | TopUpRefusal | undefined> {
+  const { rows } = await client.query<BalanceRow>(lockSql, [name])
+  const [balance] = rows
+  if (balance === undefined) return undefined
+  const { accountId, available, deposited } = balance
+  const before = await client.query<{ credits: number }>(topupSql, [accountId, topupId ?? null])
+  const moved = before.rows[0]?.credits
+  if (moved !== undefined && moved !== credits) return { refused: 'other_credits', credits: moved }
+  if (moved === undefined) {
+    if (deposited + credits > accountCreditsMax) return { refused: 'beyond_limit' }
+    if (available + credits < 0) return { refused: 'not_available', available }
+    await client.query(moveSql, [accountId, credits, topupId ?? null])
+  }
+  return findAccount(client, name)
 }
 
-const creditSql = `
-  update balance set available = available + $2, deposited = deposited + $2
-  where account_id = $1 and deposited + $2::bigint <= $3::bigint`
+type BalanceRow = {
+  readonly accountId: string
+  readonly available: number
+  readonly deposited: number
+}
+
+const lockSql = `
+  select account_id as "accountId", available, deposited
+  from balance join account using (account_id) where name = $1 for update of balance`
+
+const topupSql = `
+  select case kind when 'withdraw' then -credits else credits end as credits
+  from ledger where account_id = $1 and topup_id = $2`
+
+const moveSql = `
+  with entry as (
+    insert into ledger (account_id, kind, debit, credit, credits, topup_id)
+    select $1, kind, debit, credit, abs($2::bigint), $3
+    from (values ('deposit', 'funding', 'available'), ('withdraw', 'available', 'funding')) as
+      movement (kind, debit, credit)
+    where kind = case when $2::bigint > 0 then 'deposit' else 'withdraw' end
+  )
+  update balance set available = available + $2, deposited = deposited + $2 where account_id = $1`
 
 /**
  * Returns the models that an account may use, without models that no longer exist. Returns no `models` field

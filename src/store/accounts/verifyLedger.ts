@@ -32,7 +32,7 @@ export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
 const verifyBalancesSql = `
   with sums as (
     select account_id,
-      sum(case kind when 'deposit' then credits else 0 end) as deposits,
+      sum(case 'funding' when debit then credits when credit then -credits else 0 end) as deposits,
       sum(case 'available' when credit then credits when debit then -credits else 0 end) as available,
       sum(case 'held' when credit then credits when debit then -credits else 0 end) as held,
       sum(case 'spent' when credit then credits when debit then -credits else 0 end) as spent

@@ -95,6 +95,7 @@ function opened(): Promise<never> {
 export const closedContext: CliContext = {
   service: opened,
   database: opened,
+  operations: opened,
   show: () => {},
   withProgress: (_text, work) => work(),
 }

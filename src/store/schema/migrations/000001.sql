@@ -47,18 +47,18 @@ create table budget_use (
 create table balance (
   account_id text primary key,
   available bigint not null default 0 check (available >= 0),
-  -- All deposits together.
+  -- All deposits together, without what was taken back.
   deposited bigint not null default 0,
   check (available <= deposited)
 ) with (fillfactor = 50);
 
 -- Double-entry bookkeeping: each row moves credits from one bucket of an account (debit) to another (credit).
--- `funding` is the source of the operator's deposits. The ledger is kept for ever. It has no foreign key to
--- `task`, because rows of `task` are purged.
+-- `funding` is where the operator's deposits come from, and where what is taken back (`withdraw`) goes. The ledger is kept
+-- for ever. It has no foreign key to `task`, because rows of `task` are purged.
 create table ledger (
   entry_id bigint generated always as identity primary key,
   account_id text not null,
-  -- Null for deposits only.
+  -- Null for deposits and withdrawals only.
   task_id text,
   kind text not null,
   debit text not null,
@@ -70,16 +70,22 @@ create table ledger (
   -- It is null for the retry of a task, which counts against no budget.
   key_id text,
   model text,
+  -- The operator's name for a deposit or withdrawal, so that it moves credits once.
+  topup_id text,
   -- The row of an end has the task's `completed_at`.
   created_at timestamptz not null default now(),
   constraint ledger_valid check (case kind
     when 'deposit' then debit = 'funding' and credit = 'available'
       and credits > 0 and num_nonnulls(task_id, key_id, model) = 0
+    when 'withdraw' then debit = 'available' and credit = 'funding'
+      and credits > 0 and num_nonnulls(task_id, key_id, model) = 0
     when 'hold' then debit = 'available' and credit = 'held' and task_id is not null and model is null
     when 'settle' then debit = 'held' and credit = 'spent' and num_nulls(task_id, key_id, model) = 0
     when 'release' then debit = 'held' and credit = 'available' and num_nulls(task_id, key_id, model) = 0
-    else false end)
+    else false end),
+  check (topup_id is null or kind in ('deposit', 'withdraw'))
 );
+create unique index ledger_topup on ledger (account_id, topup_id) where topup_id is not null;
 -- The ends of an account's tasks by time, with all that usage needs, so that usage reads this index alone
 -- (src/store/accounts/readUsage.ts).
 create index ledger_end on ledger (account_id, created_at) include (kind, model, key_id, credits)
@@ -88,14 +94,38 @@ create index ledger_end on ledger (account_id, created_at) include (kind, model,
 create unique index ledger_one_hold on ledger (task_id) where kind = 'hold';
 create unique index ledger_one_end on ledger (task_id) where kind in ('settle', 'release');
 
-create function ledger_is_append_only() returns trigger language plpgsql as $$
+create function is_append_only() returns trigger language plpgsql as $$
 begin
-  raise exception 'the ledger is append-only';
+  raise exception 'the % is append-only', tg_table_name;
 end $$;
 create trigger ledger_append_only before update or delete on ledger
-  for each row execute function ledger_is_append_only();
+  for each row execute function is_append_only();
 create trigger ledger_no_truncate before truncate on ledger
-  for each statement execute function ledger_is_append_only();
+  for each statement execute function is_append_only();
+
+-- OPERATORS
+
+-- Who changed what, through the CLI, the admin API or the console. The row is written in the transaction of the change
+-- (src/operations/audit.ts), and kept for ever. A refused change has a row too.
+create table audit (
+  audit_id bigint generated always as identity primary key,
+  at timestamptz not null default clock_timestamp(),
+  -- `cli:USER@HOST` or `admin:KEY_ID`.
+  actor text not null,
+  -- In the words of the CLI: `account.topup`.
+  action text not null,
+  -- The name or id of what was changed.
+  target text not null,
+  -- The input, without secrets.
+  params jsonb not null,
+  -- `done`, or the code of the refusal.
+  outcome text not null
+);
+create index audit_target on audit (target, audit_id);
+create trigger audit_append_only before update or delete on audit
+  for each row execute function is_append_only();
+create trigger audit_no_truncate before truncate on audit
+  for each statement execute function is_append_only();
 
 -- TASKS
 

@@ -1,0 +1,49 @@
+import type { PoolClient } from 'pg'
+import { isoTime } from '../domain/isoTime.ts'
+import type { Result } from '../domain/result.ts'
+import type { AuditEntry, AuditFilter } from '../store/audit.ts'
+import { insertAudit, readAudit } from '../store/audit.ts'
+import { withTransaction } from '../store/connection/transaction.ts'
+import type { List, OperationDeps, OperationFailure } from './operation.ts'
+import { listOf } from './operation.ts'
+
+/** What an operator changes. `params` must contain no secret. */
+export type Change = Pick<AuditEntry, 'action' | 'target' | 'params'>
+
+/**
+ * Makes a change and writes its row of the audit, in one transaction: a change that cannot be recorded is not made.
+ * When `work` returns a failure, what it wrote is taken back, and the row has the code of the failure. After a deadlock
+ * `work` runs again.
+ */
+export async function audited<Value>(
+  { pool, actor }: OperationDeps,
+  change: Change,
+  work: (client: PoolClient) => Promise<Result<Value, OperationFailure>>,
+): Promise<Result<Value, OperationFailure>> {
+  return withTransaction<Result<Value, OperationFailure>>(pool, async (client) => {
+    await client.query('savepoint unchanged')
+    const result = await work(client)
+    if (!result.ok) await client.query('rollback to savepoint unchanged')
+    await insertAudit(client, { ...change, actor, outcome: outcomeOf(result) })
+    return result
+  })
+}
+
+function outcomeOf(result: Result<unknown, OperationFailure>): string {
+  if (result.ok) return 'done'
+  return result.failure.kind === 'refused' ? result.failure.code : result.failure.kind
+}
+
+export type AuditJson = AuditEntry & { readonly audit_id: number; readonly at: string }
+
+/** Returns the rows of the audit that match the filter, newest first. */
+export async function listAudit(
+  { pool }: OperationDeps,
+  filter: AuditFilter,
+): Promise<List<AuditJson>> {
+  const rows = await readAudit(pool, { ...filter, limit: filter.limit + 1 })
+  const json = rows.map(({ auditId, atMs, ...entry }) => {
+    return { audit_id: auditId, at: isoTime(atMs), ...entry }
+  })
+  return listOf(json, filter.limit)
+}

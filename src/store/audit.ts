@@ -1,0 +1,63 @@
+import type { Pool, PoolClient } from 'pg'
+
+/** One change by an operator, or the refusal of one. */
+export type AuditEntry = {
+  readonly actor: string
+  /** What was done, in the words of the CLI: `account.topup`. */
+  readonly action: string
+  /** The name or id of what was changed. */
+  readonly target: string
+  /** The input, without secrets. */
+  readonly params: Readonly<Record<string, unknown>>
+  /** `done`, or the code of the refusal. */
+  readonly outcome: string
+}
+
+export type AuditRow = AuditEntry & { readonly auditId: number; readonly atMs: number }
+
+/** A field that is absent matches every row. */
+export type AuditFilter = {
+  readonly target?: string
+  readonly actor?: string
+  readonly action?: string
+  /** An instant, given as milliseconds before PostgreSQL's now or as epoch milliseconds. */
+  readonly since?: { readonly agoMs: number } | { readonly atMs: number }
+  /** Only rows before the one with this id. */
+  readonly after?: number
+  readonly limit: number
+}
+
+/** Adds a row to the audit. Call it in the transaction of the change. */
+export async function insertAudit(client: PoolClient, entry: AuditEntry): Promise<void> {
+  const { actor, action, target, params, outcome } = entry
+  await client.query(
+    'insert into audit (actor, action, target, params, outcome) values ($1, $2, $3, $4, $5)',
+    [actor, action, target, JSON.stringify(params), outcome],
+  )
+}
+
+/** Returns the rows that match the filter, newest first. */
+export async function readAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditRow[]> {
+  const { target, actor, action, since, after, limit } = filter
+  const { rows } = await pool.query<AuditRow>(readSql, [
+    target ?? null,
+    actor ?? null,
+    action ?? null,
+    since && 'agoMs' in since ? since.agoMs : null,
+    since && 'atMs' in since ? since.atMs : null,
+    after ?? null,
+    limit,
+  ])
+  return rows
+}
+
+const readSql = `
+  select audit_id as "auditId", (extract(epoch from at) * 1000)::float8 as "atMs",
+    actor, action, target, params, outcome
+  from audit
+  where ($1::text is null or target = $1) and ($2::text is null or actor = $2)
+    and ($3::text is null or action = $3)
+    and ($4::float8 is null or at >= now() - $4 * interval '1 millisecond')
+    and ($5::float8 is null or at >= to_timestamp($5 / 1000))
+    and ($6::bigint is null or audit_id < $6)
+  order by audit_id desc limit $7`

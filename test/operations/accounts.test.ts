@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import {
+  createAccount,
+  listAccounts,
+  setAccountModels,
+  topUpAccount,
+} from '../../src/operations/accounts.ts'
+import { listAudit } from '../../src/operations/audit.ts'
+import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
+
+const database = useTestDatabase()
+
+function deps() {
+  return { pool: database.pool, actor: 'cli:test@host', randomBytes } as const
+}
+
+async function auditOf(target: string) {
+  const { data } = await listAudit(deps(), { target, limit: 100 })
+  return data.map(({ action, params, outcome }) => ({ action, params, outcome })).toReversed()
+}
+
+describe('a topup', () => {
+  it('with an id moves its credits once, also in a race, and refuses other credits', async () => {
+    await createAccount(deps(), { name: 'once', credits: 0 })
+    const topup = { name: 'once', credits: 50, topupId: 'invoice-1' }
+    const answers = await Promise.all(Array.from({ length: 8 }, () => topUpAccount(deps(), topup)))
+    for (const answer of answers) {
+      const account: unknown = expect.objectContaining({ available: 50 })
+      expect(answer).toEqual({ ok: true, value: { topup_id: 'invoice-1', credits: 50, account } })
+    }
+    expect(await topUpAccount(deps(), { ...topup, credits: 51 })).toMatchObject({
+      failure: { code: 'idempotency_conflict', message: expect.stringContaining('moved 50') },
+    })
+    await createAccount(deps(), { name: 'other', credits: 0 })
+    expect(await topUpAccount(deps(), { ...topup, name: 'other' })).toMatchObject({ ok: true })
+    expect((await topUpAccount(deps(), topup)).ok).toBe(true)
+  })
+
+  it('below 0 takes back what is available and no more', async () => {
+    await createAccount(deps(), { name: 'back', credits: 100 })
+    const account: unknown = expect.objectContaining({ available: 30, held: 0, spent: 0 })
+    const back = { name: 'back', credits: -70, topupId: 'refund' }
+    for (let time = 0; time < 2; time += 1) {
+      const answer = await topUpAccount(deps(), back)
+      expect(answer).toEqual({ ok: true, value: { topup_id: 'refund', credits: -70, account } })
+    }
+    expect(await topUpAccount(deps(), { name: 'back', credits: -31 })).toMatchObject({
+      failure: { code: 'insufficient_credits', message: expect.stringContaining('has 30 credits') },
+    })
+    expect(await verifyLedger(database.pool)).toEqual([])
+    expect(await auditOf('back')).toEqual([
+      { action: 'account.create', params: { credits: 100 }, outcome: 'done' },
+      ...[0, 1].map(() => {
+        return {
+          action: 'account.topup',
+          params: { credits: -70, topup_id: 'refund' },
+          outcome: 'done',
+        }
+      }),
+      { action: 'account.topup', params: { credits: -31 }, outcome: 'insufficient_credits' },
+    ])
+  })
+})
+
+it('a refused change writes its row of the audit and nothing else', async () => {
+  expect(await topUpAccount(deps(), { name: 'nobody', credits: 5 })).toEqual({
+    ok: false,
+    failure: { kind: 'not_found', what: 'account named "nobody"' },
+  })
+  await createAccount(deps(), { name: 'taken', credits: 5 })
+  await createAccount(deps(), { name: 'taken', credits: 7 })
+  expect(await auditOf('nobody')).toMatchObject([{ outcome: 'not_found' }])
+  expect(await auditOf('taken')).toMatchObject([
+    { outcome: 'done' },
+    { outcome: 'account_exists', params: { credits: 7 } },
+  ])
+  expect(await verifyLedger(database.pool)).toEqual([])
+})
+
+it('the models of an account are set, and set free again', async () => {
+  await createAccount(deps(), { name: 'models', credits: 0 })
+  const models = ['familyb-image-2-vip'] as const
+  const set = await setAccountModels(deps(), { name: 'models', models })
+  expect(set).toMatchObject({ value: { name: 'models', models } })
+  expect(await setAccountModels(deps(), { name: 'models' })).toMatchObject({
+    value: { models: null },
+  })
+})
+
+it('lists accounts by name, page by page', async () => {
+  for (const name of ['page-c', 'page-a', 'page-b']) {
+    await createAccount(deps(), { name, credits: 0 })
+  }
+  const search = 'page-'
+  const first = await listAccounts(deps(), { search, limit: 2 })
+  expect(first).toMatchObject({ data: [{ name: 'page-a' }, { name: 'page-b' }], has_more: true })
+  const rest = await listAccounts(deps(), { search, limit: 2, after: 'page-b' })
+  expect(rest).toMatchObject({ data: [{ name: 'page-c' }], has_more: false })
+})

@@ -5,7 +5,7 @@ import type { AccountHandler, ApiParts, ApiState, Handler } from './context.ts'
 import { writeFailure } from './errors.ts'
 import { allowedMethods } from './middleware.ts'
 import { engineProgress } from './pages/engine.ts'
-import { createPlayground, createReference } from './pages/pages.ts'
+import { createPlayground, createReference, createShared } from './pages/pages.ts'
 import type { Route } from './route.ts'
 import { cancelTaskRoute } from './routes/cancelTask.ts'
 import { editImageRoute } from './routes/editImage.ts'
@@ -114,6 +114,7 @@ function pages(engineFile: string): readonly ServedRoute[] {
     page('/', playground.page),
     page('/playground/engine', engineProgress(engineFile)),
     page('/playground/*path', playground.file),
+    page('/shared/*path', createShared()),
     page('/docs', reference.page),
     page('/docs/*path', reference.file),
   ]

@@ -6,11 +6,13 @@ import { collect } from '../support/byteStreams.ts'
 import { errorResponse } from '../support/clients/responses.ts'
 import { startTestApi, useTestApi } from '../support/http/testApi.ts'
 
-const folder = new URL('../../src/web/playground/', import.meta.url)
-const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
-  name.includes('.'),
+const web = new URL('../../src/web/', import.meta.url)
+const names = readdirSync(web, { recursive: true, encoding: 'utf8' }).filter(
+  (name) => /^(?:playground|shared)\/.*(?<!\.html)$/.test(name) && name.includes('.'),
 )
-const libraries = ['preact.js', 'hooks.js', 'htm.js', 'html.js'].map((name) => `library/${name}`)
+const libraries = ['preact.js', 'hooks.js', 'htm.js', 'html.js'].map(
+  (name) => `shared/library/${name}`,
+)
 
 const api = useTestApi()
 
@@ -45,12 +47,12 @@ describe('the playground', () => {
 
   it('serves its files as they are in the repository, compressed where the client can read it', async () => {
     for (const name of [...libraries, ...names]) {
-      const { status, body, headers } = await ask(`/playground/${name}`)
+      const { status, body, headers } = await ask(`/${name}`)
       expect(headers).not.toHaveProperty('content-encoding')
-      const zipped = await ask(`/playground/${name}`, { 'Accept-Encoding': 'gzip, br' })
+      const zipped = await ask(`/${name}`, { 'Accept-Encoding': 'gzip, br' })
       expect(zipped.headers).toMatchObject({ 'content-encoding': 'gzip', vary: expect.anything() })
       expect(gunzipSync(zipped.body)).toEqual(body)
-      const text = names.includes(name) ? readFileSync(new URL(name, folder)) : body
+      const text = names.includes(name) ? readFileSync(new URL(name, web)) : body
       expect([name, status, body.equals(text)]).toEqual([name, 200, true])
     }
   })
@@ -62,17 +64,21 @@ describe('the playground', () => {
     expect((await ask('/playground/app.js', { 'If-None-Match': '"other"' })).status).toBe(200)
   })
 
-  it.each(['/playground/', '/playground/none.js', '/playground/%2e%2e%2fapi.ts', '/playground'])(
-    'serves nothing else: %s',
-    async (path) => {
-      const { status, body } = await ask(path)
-      expect(status).toBe(404)
-      expect(errorResponse.parse(JSON.parse(body.toString())).error.code).toBe('not_found')
-    },
-  )
+  it.each([
+    '/playground/',
+    '/playground/index.html',
+    '/console/app.js',
+    '/playground/none.js',
+    '/playground/%2e%2e%2fapi.ts',
+    '/playground',
+  ])('serves nothing else: %s', async (path) => {
+    const { status, body } = await ask(path)
+    expect(status).toBe(404)
+    expect(errorResponse.parse(JSON.parse(body.toString())).error.code).toBe('not_found')
+  })
 })
 
-it.each(['/', '/playground/app.js'])(
+it.each(['/', '/playground/app.js', '/shared/base.css'])(
   'PUBLIC_PAGES=off hides %s like any unknown path',
   async (path) => {
     const hidden = await startTestApi({ publicPages: false })

@@ -1,30 +1,49 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { extname } from 'node:path'
+import { basename, extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { ApiContext, Handler, HttpFailure, RouteContext } from '../context.ts'
+import type { ApiContext, Handler } from '../context.ts'
 import { guideHtml } from './guide.ts'
 
-/** The playground: the page, `/`, and what it loads, `/playground/…`. */
+/** The playground: the page, `/`, and what it loads, `/playground/…` and `/shared/…`. */
 export function createPlayground(): Page {
-  return createPage(new URL('../../web/playground/', import.meta.url), libraries)
+  return createPage('playground')
 }
 
-/** The guide and the reference of the API: the page, `/docs`, and what it loads, `/docs/…` and `/playground/…`. */
+/** The guide and the reference of the API: the page, `/docs`, and what it loads, `/docs/…` and `/shared/…`. */
 export function createReference(): Page {
-  return createPage(new URL('../../web/docs/', import.meta.url), {}, (html) =>
-    html.replace('<!-- guide -->', guideHtml),
-  )
+  return createPage('docs', (html) => html.replace('<!-- guide -->', guideHtml))
+}
+
+/** The operators' console: the page, `/` of the admin process, and what it loads, `/console/…` and `/shared/…`. */
+export function createConsole(): Page {
+  return createPage('console')
+}
+
+/** What all pages load, `/shared/…`. */
+export function createShared(): Handler {
+  return filesHandler(readFiles('shared'), {})
 }
 
 /** Files of packages, by the name under which the pages load them. */
-const libraries: Readonly<Record<string, string>> = {
-  'library/preact.js': 'preact',
-  'library/hooks.js': 'preact/hooks',
-  'library/htm.js': 'htm',
-  'library/html.js': 'htm/preact',
+const libraries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  shared: {
+    'library/preact.js': 'preact',
+    'library/hooks.js': 'preact/hooks',
+    'library/htm.js': 'htm',
+    'library/html.js': 'htm/preact',
+  },
+  console: {
+    'library/uplot.js': 'uplot/dist/uPlot.esm.js',
+    'library/uplot.css': 'uplot/dist/uPlot.min.css',
+  },
 }
+
+const web = new URL('../../web/', import.meta.url)
+
+/** The languages that the pages have, by the names of the files of their words. */
+const languages = readdirSync(new URL('shared/words/', web)).map((name) => basename(name, '.js'))
 
 /**
  * Returns the directives that confine a page. It loads from its own origin alone, and shows images from memory
@@ -59,38 +78,64 @@ const mimeTypes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads a page's own files, which the browser runs as they are, and its libraries into memory. `complete` makes the
- * page of its file `index.html`. Throws when a file is missing, so that no process starts without it.
+ * Makes a page of the files in its folder. `complete` makes the page of its file `index.html`, which is kept once for
+ * each language. Throws when a file is missing, so that no process starts without it.
  */
-function createPage(
-  folder: URL,
-  libraries: Readonly<Record<string, string>>,
-  complete: (html: string) => string = (html) => html,
-): Page {
+function createPage(folder: string, complete: (html: string) => string = (html) => html): Page {
+  const html = complete(readFileSync(new URL(`${folder}/index.html`, web), 'utf8'))
+  const pages = new Map(languages.map((language) => [language, pageIn(language, html)]))
+  return {
+    page: async (context) => {
+      context.vary('Accept-Language')
+      const page = pages.get(context.acceptsLanguages(...languages) || 'en') ?? pages.get('en')
+      if (page === undefined) throw new Error('Bug: no English words')
+      context.set({ ...confined, 'Content-Security-Policy': page.policy })
+      await sendStaticFile(context, page.file)
+      return undefined
+    },
+    file: filesHandler(readFiles(folder), confined),
+  }
+}
+
+/** Headers of every page and of the files that only one page loads. */
+const confined = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+}
+
+function pageIn(language: string, english: string) {
+  const html = english
+    .replace('<html lang="en">', `<html lang="${language}">`)
+    .replace('/words/en.js', `/words/${language}.js`)
+  return { policy: policyOf(html), file: staticFile('index.html', Buffer.from(html)) }
+}
+
+/** Reads the files that a page loads, which the browser runs as they are, and its libraries into memory. */
+function readFiles(folder: string): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>()
-  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
-    if (extname(name) !== '') files.set(name, staticFile(name, readFileSync(new URL(name, folder))))
+  const read = (name: string, url: URL) => files.set(name, staticFile(name, readFileSync(url)))
+  for (const name of readdirSync(new URL(`${folder}/`, web), {
+    recursive: true,
+    encoding: 'utf8',
+  })) {
+    if (!['', '.html'].includes(extname(name))) read(name, new URL(`${folder}/${name}`, web))
   }
-  for (const [name, specifier] of Object.entries(libraries)) {
-    files.set(name, staticFile(name, readFileSync(new URL(import.meta.resolve(specifier)))))
+  for (const [name, specifier] of Object.entries(libraries[folder] ?? {})) {
+    read(name, new URL(import.meta.resolve(specifier)))
   }
-  const html = complete(readFileSync(new URL('index.html', folder), 'utf8'))
-  files.set('index.html', staticFile('index.html', Buffer.from(html)))
-  const headers = {
-    'Content-Security-Policy': policyOf(html),
-    'Cross-Origin-Opener-Policy': 'same-origin',
-    'Referrer-Policy': 'no-referrer',
-  }
-  const answer = async (context: RouteContext, name: string): Promise<HttpFailure | undefined> => {
-    const file = files.get(name)
+  return files
+}
+
+function filesHandler(
+  files: ReadonlyMap<string, StaticFile>,
+  headers: Readonly<Record<string, string>>,
+): Handler {
+  return async (context) => {
+    const file = files.get(context.params['path'] ?? '')
     if (file === undefined) return { tag: 'not_found' }
     context.set(headers)
     await sendStaticFile(context, file)
     return undefined
-  }
-  return {
-    page: (context) => answer(context, 'index.html'),
-    file: (context) => answer(context, context.params['path'] ?? ''),
   }
 }
 

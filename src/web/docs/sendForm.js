@@ -1,6 +1,6 @@
 import { html } from 'htm/preact'
 import { useState } from 'preact/hooks'
-import { keep, recall } from '../playground/session.js'
+import { keep, recall } from '../shared/session.js'
 import { exampleBody } from './apiDocument.js'
 
 /** @import { Operation } from './apiDocument.js' */

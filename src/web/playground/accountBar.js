@@ -1,7 +1,7 @@
 import { html } from 'htm/preact'
 import { useEffect, useState } from 'preact/hooks'
+import { words } from 'words'
 import { readAccount } from './calls/api.js'
-import { creditsText } from './form/models.js'
 import { Engine } from './engine.js'
 import { isLive } from './calls/watchTask.js'
 
@@ -43,11 +43,11 @@ export function AccountBar({ account, onSignOut }) {
       <${Engine} />
       <p class="balance">
         <span class="account-name soft">${name}</span>
-        <b>${creditsText(credits.available)}</b>
-        ${credits.held > 0 && html`<span class="soft">${creditsText(credits.held)} held</span>`}
+        <b>${words.credits.count(credits.available)}</b>
+        ${credits.held > 0 && html`<span class="soft">${words.credits.held(credits.held)}</span>`}
       </p>
-      <a class="quiet" href="docs">API</a>
-      <button type="button" class="quiet" onClick=${onSignOut}>Forget key</button>
+      <a class="quiet" href="docs">${words.playground.reference}</a>
+      <button type="button" class="quiet" onClick=${onSignOut}>${words.signIn.forget}</button>
     </header>
   `
 }

@@ -1,11 +1,14 @@
 import { html, render } from 'htm/preact'
 import { useEffect, useState } from 'preact/hooks'
+import { words } from 'words'
 import { readAccount, readModels } from './calls/api.js'
-import { forgetAll, keep, recall } from './session.js'
-import { SignIn } from './signIn.js'
+import { forgetAll, keep, recall } from '../shared/session.js'
+import { SignIn } from '../shared/signIn.js'
+import { Engine } from './engine.js'
 import { Studio } from './studio.js'
 
-/** @import { Account, Failure } from './calls/api.js' */
+/** @import { Account } from './calls/api.js' */
+/** @import { Failure } from '../shared/callApi.js' */
 /** @import { Model } from './form/models.js' */
 
 /**
@@ -14,7 +17,7 @@ import { Studio } from './studio.js'
  */
 
 /** @type {Failure} */
-const noModels = { status: 200, message: 'This account may use no model.', mayRepeat: false }
+const noModels = { status: 200, message: words.playground.noModels, mayRepeat: false }
 
 /** The page: asks for an API key, and then shows the studio. */
 function App() {
@@ -46,7 +49,23 @@ function App() {
   }, [])
 
   if (access === undefined) {
-    return html`<${SignIn} opening=${opening} failure=${failure} onKey=${open} />`
+    const { title, text, key, keyHint, keyHintLocal } = words.playground
+    const local = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname)
+    return html`
+      <${SignIn}
+        title=${title}
+        text=${text}
+        label=${key}
+        hint=${local ? keyHintLocal : keyHint}
+        placeholder="sk-…"
+        kept=${recall('key', '')}
+        opening=${opening}
+        failure=${failure}
+        onKey=${open}
+      >
+        <${Engine} />
+      <//>
+    `
   }
   const signOut = () => {
     forgetAll()

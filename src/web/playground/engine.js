@@ -1,6 +1,7 @@
 import { html } from 'htm/preact'
 import { useEffect, useState } from 'preact/hooks'
-import { pause } from './pause.js'
+import { words } from 'words'
+import { pause } from '../shared/pause.js'
 
 const pauseMs = 3_000
 
@@ -21,5 +22,5 @@ export function Engine() {
     void follow()
     return () => stop.abort()
   }, [])
-  return text && html`<p class="engine">${text}. Images are made meanwhile.</p>`
+  return text && html`<p class="engine">${words.playground.engine(text)}</p>`
 }

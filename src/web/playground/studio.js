@@ -1,12 +1,13 @@
 import { html } from 'htm/preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { words } from 'words'
 import { AccountBar, useAccount } from './accountBar.js'
 import { cancelTask, imageAddress } from './calls/api.js'
 import { Composer } from './form/composer.js'
 import { EmptyStage } from './results/emptyStage.js'
 import { Gallery } from './results/gallery.js'
 import { emptyDraft } from './form/models.js'
-import { keep, recall } from './session.js'
+import { keep, recall } from '../shared/session.js'
 import { SubmissionNotice } from './results/submissionNotice.js'
 import { TaskStage } from './results/taskStage.js'
 import { useSources } from './form/useSources.js'
@@ -15,7 +16,8 @@ import { useTasks } from './results/useTasks.js'
 import { watchTask } from './calls/watchTask.js'
 
 /** @import { TaskRecord } from '../../domain/tasks/taskRecord.ts' */
-/** @import { Account, Failure } from './calls/api.js' */
+/** @import { Account } from './calls/api.js' */
+/** @import { Failure } from '../shared/callApi.js' */
 /** @import { Draft, ImageRequest, Model } from './form/models.js' */
 /** @import { SourceImage } from './form/sourceImages.js' */
 
@@ -94,7 +96,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     const canEdit = (/** @type {Model} */ { actions }) => actions.includes('edit')
     const editor = canEdit(model) ? model : (models.find(canEdit) ?? model)
     setDraft({ ...draft, model: editor.id, action: 'edit', prompt: '' })
-    void sources.add([{ name: 'The image above', blob }], true)
+    void sources.add([{ name: words.playground.imageAbove, blob }], true)
     prompt.current?.focus()
   }
 

@@ -1,5 +1,5 @@
 import { readTask } from './api.js'
-import { pause } from '../pause.js'
+import { pause } from '../../shared/pause.js'
 
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 

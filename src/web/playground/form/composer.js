@@ -1,7 +1,8 @@
 import { html } from 'htm/preact'
 import { useCallback, useRef } from 'preact/hooks'
+import { words } from 'words'
 import { Choices } from './choices.js'
-import { creditsOf, creditsText, lowestCredits, optionsOf, requestOf, sizeText } from './models.js'
+import { creditsOf, lowestCredits, optionsOf, requestOf, sizeText } from './models.js'
 import { SourceField } from './sourceField.js'
 
 /** @import { Ref } from 'preact' */
@@ -9,7 +10,12 @@ import { SourceField } from './sourceField.js'
 /** @import { NewImage, SourceImage } from './sourceImages.js' */
 /** @import { useSources } from './useSources.js' */
 
-const actionNames = { generate: 'Generate', edit: 'Edit' }
+/** How the values of a field are written. */
+const fieldLabels = {
+  size: sizeText,
+  aspect_ratio: (/** @type {string} */ ratio) => ratio || words.playground.autoRatio,
+  quality: String,
+}
 
 /**
  * The form: what to make, with which model, and what it costs.
@@ -43,25 +49,27 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.current?.requestSubmit()
   }
   return html`
-    <form class="composer" ref=${form} onSubmit=${submit} aria-label="Request">
+    <form class="composer" ref=${form} onSubmit=${submit} aria-label=${words.playground.request}>
       <div class="fields">
         <${Choices}
-          legend="Action"
+          legend=${words.playground.action}
           name="action"
           values=${options.actions}
           value=${options.action}
-          label=${(/** @type {'generate' | 'edit'} */ action) => actionNames[action]}
+          label=${(/** @type {'generate' | 'edit'} */ action) => words.playground.actions[action]}
           onChoose=${(/** @type {'generate' | 'edit'} */ action) => onChange({ action })}
         />
         <div class="field">
-          <label class="label" for="prompt">${editing ? 'What to change' : 'Prompt'}</label>
+          <label class="label" for="prompt"
+            >${editing ? words.playground.change : words.playground.prompt}</label
+          >
           <textarea
             id="prompt"
             ref=${promptRef}
             rows="3"
             required
             value=${draft.prompt}
-            placeholder=${editing ? 'Make it night, with the lamp lit' : 'A lighthouse at dusk'}
+            placeholder=${editing ? words.playground.changeExample : words.playground.examples[0]}
             aria-keyshortcuts="Control+Enter Meta+Enter"
             onInput=${(/** @type {{ currentTarget: HTMLTextAreaElement }} */ { currentTarget }) =>
               onChange({ prompt: currentTarget.value })}
@@ -76,7 +84,7 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           onRemove=${sources.remove}
         />
         <${Choices}
-          legend="Model"
+          legend=${words.playground.model}
           name="model"
           kind="cards"
           values=${models}
@@ -85,14 +93,14 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           onChoose=${(/** @type {Model} */ { id }) => onChange({ model: id })}
         />
         ${options.fields.map(
-          ([legend, name, values, value, label]) => html`
+          ([name, values, value]) => html`
             <${Choices}
               key=${name}
-              legend=${legend}
+              legend=${words.playground.fields[name]}
               name=${name}
               values=${values}
               value=${value}
-              label=${label}
+              label=${fieldLabels[name]}
               onChoose=${(/** @type {string} */ chosen) => onChange({ [name]: chosen })}
             />
           `,
@@ -100,8 +108,8 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
       </div>
       <div class="submitbar">
         <button class="primary" type="submit" aria-disabled=${busy}>
-          <span>${editing ? 'Edit the image' : 'Make the image'}</span>
-          <span>${credits === undefined ? '' : creditsText(credits)}</span>
+          <span>${editing ? words.playground.edit : words.playground.make}</span>
+          <span>${credits === undefined ? '' : words.credits.count(credits)}</span>
         </button>
       </div>
     </form>
@@ -116,14 +124,14 @@ function modelLabel(model) {
   const { id, sizes, aspect_ratios: ratios, qualities, actions } = model
   const takes = [
     sizes.map(sizeText).join(', '),
-    ratios && `${ratios.length} ratios`,
-    qualities && `${qualities.length} qualities`,
-    actions.includes('edit') ? undefined : 'no edits',
+    ratios && words.playground.ratios(ratios.length),
+    qualities && words.playground.qualities(qualities.length),
+    actions.includes('edit') ? undefined : words.playground.noEdits,
   ]
   return html`
     <span class="model">
       <b>${id}</b>
-      <span class="hint">from ${creditsText(lowestCredits(model))}</span>
+      <span class="hint">${words.playground.from(words.credits.count(lowestCredits(model)))}</span>
       <span class="hint">${takes.filter(Boolean).join(' · ')}</span>
     </span>
   `

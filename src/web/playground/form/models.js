@@ -37,14 +37,9 @@ export function optionsOf(draft, model) {
     actions,
     action: among(actions, draft.action) ?? 'generate',
     fields: /** @type {const} */ ([
-      ['Size', 'size', ...options(sizes.length > 1 ? sizes : [], draft.size), sizeText],
-      [
-        'Ratio',
-        'aspect_ratio',
-        ...options(ratios ? ['', ...ratios] : [], draft.aspect_ratio),
-        (/** @type {string} */ ratio) => ratio || 'Auto',
-      ],
-      ['Quality', 'quality', ...options(qualities ?? [], draft.quality), String],
+      ['size', ...options(sizes.length > 1 ? sizes : [], draft.size)],
+      ['aspect_ratio', ...options(ratios ? ['', ...ratios] : [], draft.aspect_ratio)],
+      ['quality', ...options(qualities ?? [], draft.quality)],
     ]),
   }
 }
@@ -66,7 +61,7 @@ function among(values, value) {
  */
 export function requestOf(draft, model) {
   const { action, fields } = optionsOf(draft, model)
-  const chosen = fields.flatMap(([, name, , value]) => (value ? [[name, value]] : []))
+  const chosen = fields.flatMap(([name, , value]) => (value ? [[name, value]] : []))
   return { model: model.id, action, prompt: draft.prompt, ...Object.fromEntries(chosen) }
 }
 
@@ -101,14 +96,4 @@ export function lowestCredits(model) {
  */
 export function sizeText(size) {
   return size.replace('x', ' × ')
-}
-
-const number = new Intl.NumberFormat('en')
-
-/**
- * Returns an amount of credits as text.
- * @param {number} credits
- */
-export function creditsText(credits) {
-  return `${number.format(credits)} ${credits === 1 ? 'credit' : 'credits'}`
 }

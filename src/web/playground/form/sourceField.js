@@ -1,5 +1,6 @@
 import { html } from 'htm/preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { words } from 'words'
 import { filesOf } from './sourceImages.js'
 
 /** @import { NewImage, SourceImage } from './sourceImages.js' */
@@ -30,7 +31,7 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
   }
   return html`
     <div class="sources" hidden=${hidden}>
-      <p class="label" id="sources-label">Source images</p>
+      <p class="label" id="sources-label">${words.playground.sources}</p>
       ${
         sources.length > 0 &&
         html`<ul class="thumbs" aria-labelledby="sources-label">
@@ -40,7 +41,7 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
                 <${Thumb} image=${image} />
                 <button
                   type="button"
-                  aria-label="Remove ${image.name}"
+                  aria-label=${words.playground.remove(image.name)}
                   onClick=${() => remove(image)}
                 >
                   ×
@@ -59,11 +60,9 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
           aria-describedby="sources-hint"
           onChange=${choose}
         />
-        <span><b>Choose images</b>, drop or paste them</span>
+        <span><b>${words.playground.choose}</b>${words.playground.drop}</span>
       </label>
-      <p class="hint" id="sources-hint">
-        PNG, JPEG or WebP. Up to 16 images of 20 MiB, 64 MiB in all.
-      </p>
+      <p class="hint" id="sources-hint">${words.playground.sourcesHint}</p>
     </div>
     <div aria-live="polite">
       ${refusals.map((text) => html`<p class="refusal" key=${text}>${text}</p>`)}

@@ -1,3 +1,4 @@
+import { words } from 'words'
 /** @import { ImageRequest } from './models.js' */
 
 /**
@@ -27,7 +28,7 @@ export async function imageType(blob) {
  */
 export function filesOf(transfer) {
   return [...(transfer?.files ?? [])].map((file) => ({
-    name: file.name || 'The pasted image',
+    name: file.name || words.playground.pasted,
     blob: file,
   }))
 }

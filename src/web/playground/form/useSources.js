@@ -1,4 +1,5 @@
 import { useCallback, useState } from 'preact/hooks'
+import { words } from 'words'
 import { imageType } from './sourceImages.js'
 
 /** @import { NewImage, SourceImage } from './sourceImages.js' */
@@ -15,7 +16,7 @@ export function useSources() {
     for (const file of files) {
       const mimeType = await imageType(file.blob)
       if (mimeType) images.push({ ...file, mimeType })
-      else refused.push(`${file.name} is not a PNG, JPEG or WebP image.`)
+      else refused.push(words.playground.notAnImage(file.name))
     }
     setRefusals(refused)
     setSources((now) => [...(replace ? [] : now), ...images])

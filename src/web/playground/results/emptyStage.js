@@ -1,10 +1,5 @@
 import { html } from 'htm/preact'
-
-const examples = [
-  'A lighthouse at dusk',
-  'Paper boats on a canal, seen from above',
-  'A desk by the window, first snow outside',
-]
+import { words } from 'words'
 
 /**
  * Stands where the image will be, with prompts to begin with.
@@ -13,9 +8,9 @@ const examples = [
 export function EmptyStage({ onExample }) {
   return html`
     <div class="stage plate blank empty">
-      <p>Your image appears here. Describe it, or begin with one of these.</p>
+      <p>${words.playground.empty}</p>
       <p class="actions">
-        ${examples.map(
+        ${words.playground.examples.map(
           (text) =>
             html`<button type="button" key=${text} onClick=${() => onExample(text)}>
               ${text}

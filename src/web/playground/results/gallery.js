@@ -1,6 +1,7 @@
 import { html } from 'htm/preact'
+import { words } from 'words'
 import { imageAddress } from '../calls/api.js'
-import { Notice } from '../notice.js'
+import { Notice } from '../../shared/notice.js'
 
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 /** @import { ImageRequest } from '../form/models.js' */
@@ -19,8 +20,8 @@ export function Gallery({ tasks, shownId, onShow, onMore }) {
   const { requests, order, hasMore, loading, failure } = tasks
   return html`
     <section class="gallery" aria-labelledby="gallery-title" aria-busy=${loading}>
-      <h2 id="gallery-title">Your images</h2>
-      ${order.length === 0 && !loading && !failure && html`<p class="hint">None yet.</p>`}
+      <h2 id="gallery-title">${words.playground.gallery}</h2>
+      ${order.length === 0 && !loading && !failure && html`<p class="hint">${words.playground.galleryEmpty}</p>`}
       <ul class="tiles">
         ${order.map(
           (record) => html`
@@ -35,12 +36,12 @@ export function Gallery({ tasks, shownId, onShow, onMore }) {
           `,
         )}
       </ul>
-      ${failure && html`<${Notice} title="The gallery could not be read" failure=${failure} />`}
+      ${failure && html`<${Notice} title=${words.playground.galleryFailed} failure=${failure} />`}
       ${
         (hasMore || failure) &&
         html`<p class="actions">
           <button type="button" onClick=${onMore} aria-disabled=${loading}>
-            ${failure ? 'Try again' : 'Show older ones'}
+            ${failure ? words.playground.tryAgain : words.playground.older}
           </button>
         </p>`
       }
@@ -72,7 +73,7 @@ function Tile({ record, request, shown, onShow }) {
           ? html`<img src=${image} alt=${name} loading="lazy" decoding="async" />`
           : html`<span class="tile-text">
               <span class="visually-hidden">${name}</span>
-              <b>${record.status}</b>
+              <b>${words.status[record.status]}</b>
             </span>`
       }
     </button>

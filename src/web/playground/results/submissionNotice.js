@@ -1,9 +1,8 @@
 import { html } from 'htm/preact'
-import { Notice } from '../notice.js'
+import { words } from 'words'
+import { Notice } from '../../shared/notice.js'
 
 /** @import { SubmissionState } from './useSubmission.js' */
-
-const titles = { waiting: 'Not accepted yet', stopped: 'Not answered', refused: 'Not accepted' }
 
 /**
  * Shows that a submit is under way, or why it was not accepted.
@@ -24,19 +23,25 @@ export function SubmissionNotice({ state, onRepeat, onDismiss }) {
  */
 function contentOf(state, onRepeat, onDismiss) {
   if (state.phase === 'idle') return null
-  if (state.phase === 'sending') return html`<p class="hint">Sending…</p>`
+  if (state.phase === 'sending') return html`<p class="hint">${words.playground.sending}</p>`
   const untilMs = state.phase === 'waiting' ? state.untilMs : undefined
   const mayRepeat = state.phase !== 'refused'
   return html`
-    <${Notice} title=${titles[state.phase]} failure=${state.failure} untilMs=${untilMs}>
+    <${Notice}
+      title=${words.playground.submit[state.phase]}
+      failure=${state.failure}
+      untilMs=${untilMs}
+    >
       ${
         mayRepeat &&
         html`
-          <span class="hint">Repeats never make a second image.</span>
-          <button type="button" onClick=${onRepeat}>Try now</button>
+          <span class="hint">${words.playground.repeats}</span>
+          <button type="button" onClick=${onRepeat}>${words.playground.tryNow}</button>
         `
       }
-      <button type="button" onClick=${onDismiss}>${mayRepeat ? 'Give up' : 'Close'}</button>
+      <button type="button" onClick=${onDismiss}>
+        ${mayRepeat ? words.playground.giveUp : words.close}
+      </button>
     <//>
   `
 }

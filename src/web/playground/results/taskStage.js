@@ -1,10 +1,11 @@
 import { html } from 'htm/preact'
+import { words } from 'words'
 import { imageAddress } from '../calls/api.js'
-import { Notice } from '../notice.js'
+import { Notice } from '../../shared/notice.js'
 import { isLive } from '../calls/watchTask.js'
 
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
-/** @import { Failure } from '../calls/api.js' */
+/** @import { Failure } from '../../shared/callApi.js' */
 /** @import { ImageRequest } from '../form/models.js' */
 
 /**
@@ -23,7 +24,7 @@ export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, on
   const prompt = request?.prompt
   return html`
     <figure class="stage ${record.status}">
-      <p class="visually-hidden" role="status">${record.status}</p>
+      <p class="visually-hidden" role="status">${words.status[record.status]}</p>
       ${plateOf(record, request, image)}
       <figcaption>
         ${prompt && html`<p class="caption">${prompt}</p>`}
@@ -35,18 +36,20 @@ export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, on
           <span>${time.format(new Date(record.completed_at ?? record.created_at))}</span>
         </p>
         <div class="actions">
-          ${isLive(record) && html`<button type="button" onClick=${onCancel}>Cancel</button>`}
+          ${isLive(record) && html`<button type="button" onClick=${onCancel}>${words.playground.cancel}</button>`}
           ${
             image &&
             html`
-              <button type="button" onClick=${onEdit}>Edit this</button>
-              <a class="button" href=${image} download=${fileName(record)}>Download</a>
+              <button type="button" onClick=${onEdit}>${words.playground.editThis}</button>
+              <a class="button" href=${image} download=${fileName(record)}
+                >${words.playground.download}</a
+              >
             `
           }
-          ${request && !isLive(record) && html`<button type="button" onClick=${onAgain}>Again</button>`}
+          ${request && !isLive(record) && html`<button type="button" onClick=${onAgain}>${words.playground.again}</button>`}
         </div>
         <div aria-live="polite">
-          ${cancelFailure && html`<${Notice} title="Not cancelled" failure=${cancelFailure} />`}
+          ${cancelFailure && html`<${Notice} title=${words.playground.notCancelled} failure=${cancelFailure} />`}
         </div>
       </figcaption>
     </figure>
@@ -62,7 +65,7 @@ function plateOf(record, request, image) {
   if (image !== undefined) {
     return html`
       <a class="plate" href=${image} target="_blank" rel="noopener" key="image">
-        <img src=${image} alt=${request?.prompt ?? `Image of ${record.model}`} />
+        <img src=${image} alt=${request?.prompt ?? words.playground.imageOf(record.model)} />
       </a>
     `
   }
@@ -70,7 +73,9 @@ function plateOf(record, request, image) {
     return html`
       <div class="plate blank" key="live">
         <div class="meter">
-          <label for="progress">${record.status === 'queued' ? 'Queued' : 'Developing'}</label>
+          <label for="progress"
+            >${record.status === 'queued' ? words.playground.queued : words.playground.developing}</label
+          >
           <progress id="progress" max="100" value=${record.progress}></progress>
           <span>${record.progress} %</span>
         </div>
@@ -78,15 +83,16 @@ function plateOf(record, request, image) {
     `
   }
   if (record.status === 'failed') {
-    const failure = record.error ?? { code: 'failed', message: 'The task failed.' }
-    const title = failure.code === 'cancelled' ? 'Cancelled' : 'No image'
+    const failure = record.error ?? { code: 'failed', message: words.playground.failed }
+    const title =
+      failure.code === 'cancelled' ? words.playground.cancelled : words.playground.noImage
     return html`
       <div class="plate blank" key="failed"><${Notice} title=${title} failure=${failure} /></div>
     `
   }
   return html`
     <div class="plate blank" key="expired">
-      <p><b>Expired.</b> The image is no longer kept.</p>
+      <p><b>${words.playground.expired}</b> ${words.playground.notKept}</p>
     </div>
   `
 }

@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { words } from 'words'
 import { submitTask } from '../calls/api.js'
-import { pause } from '../pause.js'
-import { keep, randomName, recall } from '../session.js'
+import { pause } from '../../shared/pause.js'
+import { keep, randomName, recall } from '../../shared/session.js'
 import { submitBody } from '../form/sourceImages.js'
 
-/** @import { Failure } from '../calls/api.js' */
+/** @import { Failure } from '../../shared/callApi.js' */
 /** @import { ImageRequest } from '../form/models.js' */
 /** @import { SourceImage } from '../form/sourceImages.js' */
 
@@ -27,9 +28,7 @@ import { submitBody } from '../form/sourceImages.js'
 /** @type {Failure} */
 const sourcesLost = {
   status: 0,
-  message:
-    'The page was reloaded before the API answered, and the source images are gone. If the API took the ' +
-    'request, its task is in the gallery.',
+  message: words.playground.sourcesLost,
   mayRepeat: false,
 }
 

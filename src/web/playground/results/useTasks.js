@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { listTasks } from '../calls/api.js'
-import { keep, recall } from '../session.js'
+import { keep, recall } from '../../shared/session.js'
 import { isLive } from '../calls/watchTask.js'
 
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
-/** @import { Failure } from '../calls/api.js' */
+/** @import { Failure } from '../../shared/callApi.js' */
 /** @import { ImageRequest } from '../form/models.js' */
 
 /** @typedef {ReturnType<typeof useTasks>} Tasks */

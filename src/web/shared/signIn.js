@@ -1,20 +1,28 @@
 import { html } from 'htm/preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { recall } from './session.js'
-import { Engine } from './engine.js'
+import { words } from 'words'
 import { Notice } from './notice.js'
 
-/** @import { Failure } from './calls/api.js' */
+/** @import { ComponentChildren } from 'preact' */
+/** @import { Failure } from './callApi.js' */
 
 /**
- * Asks for the API key.
+ * Asks for a key.
  * @param {{
+ *   readonly title: string,
+ *   readonly text: string,
+ *   readonly label: string,
+ *   readonly hint: string,
+ *   readonly placeholder?: string,
+ *   readonly kept: string,
  *   readonly opening: boolean,
  *   readonly failure: Failure | undefined,
  *   readonly onKey: (key: string) => void,
- * }} props
+ *   readonly children?: ComponentChildren,
+ * }} props `kept` is the key that this tab has, and `children` stand in the head of the page
  */
-export function SignIn({ opening, failure, onKey }) {
+export function SignIn(props) {
+  const { title, text, label, hint, placeholder, kept, opening, failure, onKey, children } = props
   const input = useRef(/** @type {HTMLInputElement | null} */ (null))
   useEffect(() => {
     if (!opening) input.current?.focus()
@@ -26,17 +34,16 @@ export function SignIn({ opening, failure, onKey }) {
     if (key === '') input.current?.focus()
     else onKey(key)
   }
-  const local = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname)
   return html`
     <header class="bar">
       <h1 class="wordmark">Darkroom</h1>
-      <${Engine} />
+      ${children}
     </header>
     <main class="signin">
-      <h2>Make an image.</h2>
-      <p>Describe it, or change one you have. Your key stays in this tab until you close it.</p>
+      <h2>${title}</h2>
+      <p>${text} ${words.signIn.stays}</p>
       <form onSubmit=${submit} aria-busy=${opening}>
-        <label class="label" for="key">API key</label>
+        <label class="label" for="key">${label}</label>
         <div class="keyline">
           <input
             id="key"
@@ -44,25 +51,21 @@ export function SignIn({ opening, failure, onKey }) {
             type="password"
             autocomplete="off"
             spellcheck=${false}
-            placeholder="sk-…"
+            placeholder=${placeholder}
             pattern="[ -~]*"
-            title="An API key has letters, digits and signs only."
-            defaultValue=${recall('key', '')}
+            title=${words.signIn.characters}
+            defaultValue=${kept}
             aria-invalid=${failure?.status === 401}
             aria-describedby="key-hint"
           />
-          <button class="primary" type="submit">${opening ? 'Opening…' : 'Open'}</button>
+          <button class="primary" type="submit">
+            ${opening ? words.signIn.opening : words.signIn.open}
+          </button>
         </div>
-        <p id="key-hint" class="hint">
-          ${
-            local
-              ? html`<code>npm start</code> writes one to <code>.data/demo-key</code>.`
-              : html`The operator of this Darkroom issues keys.`
-          }
-        </p>
+        <p id="key-hint" class="hint">${hint}</p>
       </form>
       <div aria-live="assertive">
-        ${failure && html`<${Notice} title="The key was not opened" failure=${failure} />`}
+        ${failure && html`<${Notice} title=${words.signIn.failed} failure=${failure} />`}
       </div>
     </main>
   `

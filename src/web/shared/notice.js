@@ -1,7 +1,8 @@
 import { html } from 'htm/preact'
+import { words } from 'words'
 
 /** @import { ComponentChildren } from 'preact' */
-/** @import { Failure } from './calls/api.js' */
+/** @import { Failure } from './callApi.js' */
 
 /**
  * Shows a failure in the words of the API. With `untilMs`, also says when the next try is.
@@ -17,7 +18,7 @@ export function Notice({ title, failure, untilMs, children }) {
     <div class="notice">
       <p><b>${title}</b></p>
       <p>${failure.message} ${failure.code && html`<code class="soft">${failure.code}</code>`}</p>
-      ${untilMs && html`<p>Trying again at ${time.format(untilMs)}.</p>`}
+      ${untilMs && html`<p>${words.call.again(time.format(untilMs))}</p>`}
       ${children && html`<div class="actions">${children}</div>`}
     </div>
   `

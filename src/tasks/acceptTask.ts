@@ -33,6 +33,8 @@ export type AcceptInput = {
   readonly uploadId?: string
   /** The Idempotency-Key header as sent: 1 to 255 bytes. */
   readonly idempotencyKey?: Uint8Array
+  /** The `x-request-id` of the answer to this request. */
+  readonly requestId?: string
   /** The span of the client that asks, as `readTraceparent` returns it. The trace of a new task continues it. */
   readonly traceparent?: string
   /**
@@ -126,7 +128,7 @@ async function acceptNew(
   deps: AcceptTaskDeps,
   submission: Submission,
 ): Promise<Answer | 'key_taken'> {
-  const { caller, request, fingerprint, keyDigest, uploadId, traceparent } = submission
+  const { caller, request, fingerprint, keyDigest, uploadId, traceparent, requestId } = submission
   const taskId = newTaskId(deps.randomBytes)
   const terms = taskTerms(deps, request)
   const requiredCredits = terms.credits
@@ -136,7 +138,7 @@ async function acceptNew(
     request,
     fingerprint,
     ...terms,
-    ...defined({ keyDigest, uploadId, traceparent }),
+    ...defined({ keyDigest, uploadId, traceparent, requestId }),
   })
   switch (inserted.kind) {
     case 'inserted': {

@@ -9,7 +9,7 @@ import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { createIssueKey } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
-import { testMeta } from '../support/database/testAttempts.ts'
+import { openAttempt, testMeta } from '../support/database/testAttempts.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
 import { setTask } from '../support/database/reconcileWorld.ts'
@@ -94,7 +94,8 @@ describe('a budget', () => {
     expect(await key.submit()).toBeUndefined()
     await world.attempts.failTask(first, failure, 0)
     expect(await key.used()).toBe(10)
-    await world.attempts.settleTask({ meta: testMeta(second), answerId: 'an1' })
+    const { answerId } = await openAttempt(world.attempts, second)
+    await world.attempts.settleTask({ meta: testMeta(second), answerId })
     expect(await key.used()).toBe(10)
     expect(await key.submit()).toBeDefined()
     expect(await key.submit()).toBeUndefined()

@@ -10,6 +10,7 @@ import {
   loseWorker,
   openAttempt,
   outcomesOf,
+  testChannel,
   testMeta,
 } from '../support/database/testAttempts.ts'
 import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
@@ -106,6 +107,32 @@ describe('a settlement', () => {
     expect(await whileUncommitted(lock, taskId, settle)).toBe(true)
     expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
   })
+})
+
+it('an end enters the channel that made the image, or the last one that was called', async () => {
+  const other = testChannel({ name: 'b-other' })
+  await world.pool.query('insert into channel (name) values ($1)', [other.name])
+  const calledTwice = async () => {
+    const first = await opened()
+    await world.attempts.closeAttempt({ taskId: first.taskId, n: 1, ...unknown })
+    await openAttempt(world.attempts, first.taskId, { channel: other })
+    return first
+  }
+  const settled = await calledTwice()
+  const { answerId } = settled
+  await world.attempts.settleTask({ meta: testMeta(settled.taskId, 1), answerId })
+  const failed = await calledTwice()
+  await world.attempts.closeAttempt({ taskId: failed.taskId, n: 2, ...unknown })
+  await world.attempts.failTask(failed.taskId, failure, 2)
+  const uncalled = await insertTask(world.pool)
+  await world.attempts.failTask(uncalled.taskId, failure, 0)
+  const tasks = [settled, failed, uncalled].map(({ taskId }) => taskId)
+  const { rows } = await world.pool.query(
+    `select channel from ledger where task_id = any ($1) and kind in ('settle', 'release')
+     order by array_position($1, task_id)`,
+    [tasks],
+  )
+  expect(rows.map(({ channel }) => channel)).toEqual(['b-main', 'b-other', null])
 })
 
 describe('a failure', () => {

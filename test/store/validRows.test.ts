@@ -74,26 +74,44 @@ describe('a ledger entry that is no movement of money is refused', () => {
     credits: 5,
     key: 'key_x',
     model: 'familyb-image-2-vip',
+    channel: 'b-main',
   }
   type Entry = { readonly [Name in keyof typeof settle]: (typeof settle)[Name] | null }
 
   function insert(entry: Partial<Entry>): Promise<unknown> {
-    const { task, kind, debit, credit, credits, key, model }: Entry = { ...settle, ...entry }
+    const { task, kind, debit, credit, credits, key, model, channel }: Entry = {
+      ...settle,
+      ...entry,
+    }
     return database.pool.query(
-      `insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model)
-       values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      [accountId, task, kind, debit, credit, credits, key, model],
+      `insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model,
+         channel)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+      [accountId, task, kind, debit, credit, credits, key, model, channel],
     )
   }
 
-  const deposit = { task: null, kind: 'deposit', debit: 'funding', credit: 'available' } as const
+  const deposit = {
+    task: null,
+    kind: 'deposit',
+    debit: 'funding',
+    credit: 'available',
+    channel: null,
+  } as const
   const withdrawal = {
     task: null,
     kind: 'withdraw',
     debit: 'available',
     credit: 'funding',
+    channel: null,
   } as const
-  const hold = { task: 'task_y', kind: 'hold', debit: 'available', credit: 'held' } as const
+  const hold = {
+    task: 'task_y',
+    kind: 'hold',
+    debit: 'available',
+    credit: 'held',
+    channel: null,
+  } as const
 
   it.each<[string, Partial<Entry>]>([
     ['an unknown kind', { kind: 'gift' }],
@@ -103,13 +121,16 @@ describe('a ledger entry that is no movement of money is refused', () => {
     ['a settle without a task', { task: null }],
     ['a settle without a key', { key: null }],
     ['a settle without a model', { model: null }],
+    ['a settle without a channel', { channel: null }],
     ['a deposit for a task', { ...deposit, task: 'task_x', key: null, model: null }],
     ['a deposit of nothing', { ...deposit, credits: 0, key: null, model: null }],
     ['a deposit by a key', { ...deposit, model: null }],
     ['a deposit for a model', { ...deposit, key: null }],
     ['a withdrawal from nowhere', { ...deposit, kind: 'withdraw', key: null, model: null }],
+    ['a deposit by a channel', { ...deposit, key: null, model: null, channel: 'b-main' }],
     ['a hold without a task', { ...hold, task: null, model: null }],
     ['a hold for a model', hold],
+    ['a hold by a channel', { ...hold, model: null, channel: 'b-main' }],
     ['a hold of what is held', { ...hold, debit: 'held', model: null }],
   ])('%s', async (_title, entry) => {
     await expect(insert(entry)).rejects.toMatchObject(checkViolation)

@@ -6,7 +6,7 @@ import {
   createTestCaller,
   generateRequest,
 } from '../support/database/testAccept.ts'
-import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
+import { createTestAttempts, openAttempt, testMeta } from '../support/database/testAttempts.ts'
 import { createTestDatabase, useTestDatabase } from '../support/database/testDatabase.ts'
 
 const database = useTestDatabase()
@@ -36,7 +36,8 @@ async function bookedTask(end: End, credits = 10) {
   const attempts = await createTestAttempts(pool)
   if (end === 'failed') await attempts.failTask(taskId, failure, 0)
   if (end === 'succeeded') {
-    await attempts.settleTask({ meta: testMeta(taskId), answerId: `an${taskId}` })
+    const { answerId } = await openAttempt(attempts, taskId)
+    await attempts.settleTask({ meta: testMeta(taskId), answerId })
   }
   return { taskId, accountId: caller.accountId, name: caller.name }
 }
@@ -179,8 +180,9 @@ describe('ledger verify', () => {
       fault: 'a task both settled and released',
       end: 'succeeded',
       sql: `insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model,
-          created_at)
-        select account_id, task_id, 'release', 'held', 'available', credits, key_id, model, created_at
+          channel, created_at)
+        select account_id, task_id, 'release', 'held', 'available', credits, key_id, model, channel,
+          created_at
         from ledger where task_id = :task and kind = 'settle'`,
       finds: ['available_differs', 'end_twice', 'held_differs'],
     },

@@ -133,7 +133,7 @@ async function sha256Of(content: Uint8Array): Promise<string> {
 
 async function accept(
   { context, caller, parts, key }: Entry,
-  input: Omit<AcceptInput, 'caller' | 'idempotencyKey' | 'traceparent'>,
+  input: Omit<AcceptInput, 'caller' | 'idempotencyKey' | 'traceparent' | 'requestId'>,
 ): Promise<Result<Accepted, RequestFailure>> {
   // If `accept` throws, the task may exist nevertheless. A client that sends its request again without a key would
   // then make a second task.
@@ -141,6 +141,7 @@ async function accept(
   const submission = {
     ...input,
     caller,
+    requestId: context.state.requestId,
     ...defined({
       idempotencyKey: key,
       traceparent: readTraceparent(context.get('traceparent')),

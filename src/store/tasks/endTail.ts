@@ -2,7 +2,7 @@ import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import { newDeliveryIdSql } from '../webhooks/deliveries.ts'
 import { downloadGraceSql, unusedAnswerKeptSql } from './lifetimes.ts'
 
-/** The columns of an ended task that `tailSql` reads. */
+/** The columns of an ended task that `tailSql` reads, besides `channel`: that of its answer, or of its last attempt. */
 export const endedSql = `task_id, account_id, key_id, route, model, credits, retry_of, status, created_at, completed_at,
       hard_end_at, expires_at, retry_until, answer_id, failure_code, failure_cause, work_possible`
 
@@ -18,9 +18,10 @@ export const endedSql = `task_id, account_id, key_id, route, model, credits, ret
  */
 export const tailSql = `
   entry as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
+    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, channel,
+      created_at)
     select account_id, task_id, case status when 'succeeded' then 'settle' else 'release' end, 'held',
-      case status when 'succeeded' then 'spent' else 'available' end, credits, key_id, model, completed_at
+      case status when 'succeeded' then 'spent' else 'available' end, credits, key_id, model, channel, completed_at
     from done
     returning credits
   ), refunded as (

@@ -179,7 +179,7 @@ const settleSql = `
       and cooldown_counts(cooldown)
     returning 1
   ), done as materialized (
-    select ended.* from ended, (select count(*) from healed) as after_healed
+    select ended.*, channel from ended left join closed on true, (select count(*) from healed) as after_healed
   ), ${tailSql}`
 
 type Failing = {
@@ -232,6 +232,7 @@ function failWhere(condition: string): string {
       retry_bytes = case when $7::integer > 0 then octet_length(request) + (
         select coalesce(sum(bytes), 0) from upload where upload.task_id = $1 and kind = 'input') end
     where task_id = $1 and completed_at is null and ${condition}
-    returning ${endedSql}
+    returning ${endedSql},
+      (select channel from attempt where attempt.task_id = $1 and n = attempts) as channel
   ), ${tailSql}`
 }

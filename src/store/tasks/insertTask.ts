@@ -13,6 +13,8 @@ export type NewTask = {
   readonly request: ImageRequest
   readonly fingerprint: Uint8Array
   readonly keyDigest?: Uint8Array
+  /** The `x-request-id` of the answer to this request. */
+  readonly requestId?: string
   /** The span of the client that asks, as `readTraceparent` returns it. */
   readonly traceparent?: string
   /** The upload that contains the inputs. */
@@ -84,6 +86,7 @@ function valuesOf(task: NewTask): unknown[] {
     task.uploadId ?? null,
     request.inputs.reduce((sum, { bytes }) => sum + bytes, 0),
     task.traceparent ?? null,
+    task.requestId ?? null,
   ]
 }
 
@@ -106,8 +109,8 @@ const insertSql = `
     returning 1
   ), accepted as (
     insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
-      request, fingerprint, key_digest, traceparent, credits, deadline_at, hard_end_at)
-    select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $18, $13,
+      request, fingerprint, key_digest, traceparent, request_id, credits, deadline_at, hard_end_at)
+    select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $18, $19, $13,
       now() + $14::float8 * interval '1 millisecond', now() + $15::float8 * interval '1 millisecond'
     where $12::bytea is null or exists (select from claim)
     returning account_id, key_id, credits, created_at

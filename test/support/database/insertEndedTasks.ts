@@ -53,8 +53,10 @@ export async function insertEndedTasks(pool: Pool, given: EndedTasks): Promise<r
        insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, created_at)
        select $1, id, 'hold', 'available', 'held', $5, $3, at from made
      ), ends as (
-       insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
-       select $1, id, '${status === 'succeeded' ? 'settle' : 'release'}', 'held', '${to}', $5, $3, $4, at
+       insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, channel,
+         created_at)
+       select $1, id, '${status === 'succeeded' ? 'settle' : 'release'}', 'held', '${to}', $5, $3, $4, 'b-main',
+         at
        from made
      ), paid as (
        update balance set available = available - $5::bigint * $9

@@ -72,6 +72,9 @@ create table ledger (
   model text,
   -- The operator's name for a deposit or withdrawal, so that it moves credits once.
   topup_id text,
+  -- In the row of an end, the channel that made the image, or the channel of the last attempt of a task that failed.
+  -- Null when the failed task had no attempt.
+  channel text,
   -- The row of an end has the task's `completed_at`.
   created_at timestamptz not null default now(),
   constraint ledger_valid check (case kind
@@ -80,15 +83,17 @@ create table ledger (
     when 'withdraw' then debit = 'available' and credit = 'funding'
       and credits > 0 and num_nonnulls(task_id, key_id, model) = 0
     when 'hold' then debit = 'available' and credit = 'held' and task_id is not null and model is null
-    when 'settle' then debit = 'held' and credit = 'spent' and num_nulls(task_id, key_id, model) = 0
+    when 'settle' then debit = 'held' and credit = 'spent'
+      and num_nulls(task_id, key_id, model, channel) = 0
     when 'release' then debit = 'held' and credit = 'available' and num_nulls(task_id, key_id, model) = 0
     else false end),
-  check (topup_id is null or kind in ('deposit', 'withdraw'))
+  check (topup_id is null or kind in ('deposit', 'withdraw')),
+  check (channel is null or kind in ('settle', 'release'))
 );
 create unique index ledger_topup on ledger (account_id, topup_id) where topup_id is not null;
 -- The ends of an account's tasks by time, with all that usage needs, so that usage reads this index alone
 -- (src/store/accounts/readUsage.ts).
-create index ledger_end on ledger (account_id, created_at) include (kind, model, key_id, credits)
+create index ledger_end on ledger (account_id, created_at) include (kind, model, key_id, channel, credits)
   where kind in ('settle', 'release');
 -- A task has at most one hold, and at most one settle or release.
 create unique index ledger_one_hold on ledger (task_id) where kind = 'hold';
@@ -152,6 +157,8 @@ create table task (
   -- The SHA-256 of the Idempotency-Key, so that an operator can find a task by its key. The key itself is not
   -- stored.
   key_digest bytea,
+  -- The `x-request-id` of the answer to the request that made the task. Null for a retry by an operator.
+  request_id text,
   -- The span of the client that asked, as 55 characters of W3C Trace Context. The task's trace continues it.
   traceparent text,
   -- The price, which is held at submit.

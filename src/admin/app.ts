@@ -35,7 +35,12 @@ export function createAdminApp(deps: AdminDeps): Koa<ApiState> {
     handle: handler(parts),
   }))
   const console = createConsole()
-  installServed(app, [...routes, page('/', console.page), page('/console/*path', console.file), page('/shared/*path', createShared())])
+  installServed(app, [
+    ...routes,
+    page('/', console.page),
+    page('/console/*path', console.file),
+    page('/shared/*path', createShared()),
+  ])
   return app
 }
 

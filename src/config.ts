@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ConfigError, explainIssues } from './config/configError.ts'
-import { readSecrets } from './config/secrets.ts'
+import { readAdminKeys, readSecrets } from './config/secrets.ts'
 
 // The configuration of a process. Only this file reads the environment. The exceptions are variables of libraries:
 // AWS_* (the S3 client), OTEL_* (OpenTelemetry), TEMPORAL_* for TLS and API key (@temporalio/envconfig), and
@@ -35,6 +35,14 @@ const onOff = (fallback: 'on' | 'off') =>
 const baseUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
+/** Host names or addresses without port, separated by commas. */
+const hostNames = z
+  .string()
+  .transform((list) => list.split(',').map((name) => name.trim().toLowerCase()))
+  .refine(
+    (names) => names.every((name) => URL.parse(`http://${name}`)?.hostname === name),
+    'must be host names or addresses without port, separated by commas',
+  )
 
 const variables = z.object({
   HOST: text.default('127.0.0.1'),
@@ -43,6 +51,10 @@ const variables = z.object({
   INTERNAL_HOST: text.default('127.0.0.1'),
   INTERNAL_PORT: port(9464),
   WORKER_INTERNAL_PORT: port(9465),
+  ADMIN_HOST: text.default('127.0.0.1'),
+  ADMIN_PORT: port(8081),
+  ADMIN_KEYS: text.optional(),
+  ADMIN_ALLOWED_HOSTS: hostNames.optional(),
   DATA_DIR: text.default('.data'),
   DATABASE_URL: postgresUrl,
   DATABASE_SESSION_URL: postgresUrl,
@@ -115,6 +127,11 @@ export function readConfig(environment: Environment = process.env) {
     internalHost: given.INTERNAL_HOST,
     internalPort: given.INTERNAL_PORT,
     workerInternalPort: given.WORKER_INTERNAL_PORT,
+    adminHost: given.ADMIN_HOST,
+    adminPort: given.ADMIN_PORT,
+    adminKeys: readAdminKeys(given.ADMIN_KEYS),
+    /** Names in the Host header, and in Origin, that the admin process accepts besides its own. */
+    adminAllowedHosts: given.ADMIN_ALLOWED_HOSTS ?? [],
     dataDir,
     databaseUrl: given.DATABASE_URL,
     /** For connections whose session must stay: LISTEN, beats and long statements. Default: `databaseUrl`. */

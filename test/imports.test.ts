@@ -43,6 +43,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'zod-openapi',
     'node',
   ],
+  // The API of operators and their console.
+  'src/admin': ['src/domain', 'src/http', 'src/schema', 'src/streams', 'koa', 'zod', 'node'],
   // The pages. A browser runs it as it is, so it imports nothing but its libraries.
   'src/web': ['htm', 'preact', 'words'],
   'src/store': ['src/domain', 'pg', 'node'],
@@ -86,6 +88,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   // Wiring creates the adapters and connects them. The entries start one process each.
   'src/wiring': [
     'activities',
+    'src/admin',
     'src/blobs',
     'src/cli',
     'src/config',
@@ -103,6 +106,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/api.ts': ['src/wiring'],
   'src/worker.ts': ['src/wiring'],
+  'src/admin.ts': ['src/wiring'],
   'src/cli.ts': ['src/wiring'],
 
   // `npm start`: PostgreSQL, Temporal, the simulator and all processes on one machine.

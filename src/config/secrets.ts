@@ -21,23 +21,71 @@ export function readSecrets(
   const secrets = value.split(',').map((item) => {
     const colon = item.indexOf(':')
     const secret = item.slice(colon + 1).trim()
+    const digest = createHash('sha256').update(secret).digest('hex')
+    const id = colon > 0 ? item.slice(0, colon).trim() : digest.slice(0, 8)
+    return { id, secret }
+  })
+  requireUsable(variable, secrets)
+  return atLeastOne(secrets)
+}
+
+export type AdminKey = Secret & { readonly role: AdminRole }
+
+/** A viewer reads. An operator reads everything and changes it. */
+export type AdminRole = 'viewer' | 'operator'
+
+/** What a header can carry as a bearer token (RFC 6750 section 2.1). */
+const bearerToken = /^[0-9A-Za-z._~+/-]+=*$/
+
+/**
+ * Reads ADMIN_KEYS: `id:secret` of an operator or `id:secret:viewer`, separated by commas. The rules of `readSecrets`
+ * apply, but each key needs an id, which names it in the record of changes. Throws `ConfigError`, never with a secret.
+ */
+export function readAdminKeys(
+  value: string | undefined,
+): readonly [AdminKey, ...AdminKey[]] | undefined {
+  if (value === undefined) return undefined
+  const variable = 'ADMIN_KEYS'
+  const keys = value.split(',').map((item): AdminKey => {
+    const [id, secret, role = 'operator', ...more] = item.split(':').map((part) => part.trim())
+    if (id === undefined || secret === undefined || more.length > 0) {
+      throw new ConfigError(`${variable}: a key is written id:secret or id:secret:viewer`)
+    }
+    if (role !== 'viewer' && role !== 'operator') {
+      throw new ConfigError(`${variable}: a role is viewer or operator`)
+    }
+    return { id, secret, role }
+  })
+  requireUsable(variable, keys)
+  if (keys.some(({ secret }) => !bearerToken.test(secret))) {
+    throw new ConfigError(
+      `${variable}: a secret is letters, digits and -._~+/ (it goes in a header)`,
+    )
+  }
+  if (new Set(keys.map(({ secret }) => secret)).size < keys.length) {
+    throw new ConfigError(`${variable}: two keys have the same secret`)
+  }
+  return atLeastOne(keys)
+}
+
+function atLeastOne<Item>([first, ...others]: readonly Item[]): readonly [Item, ...Item[]] {
+  if (first === undefined) throw new Error('Bug: a text was split into no parts')
+  return [first, ...others]
+}
+
+function requireUsable(variable: string, secrets: readonly Secret[]): void {
+  for (const { id, secret } of secrets) {
     if (secret.length < secretCharsMin || new Set(secret).size < differentCharsMin) {
       throw new ConfigError(
         `${variable}: each secret needs ${secretCharsMin} characters or more, and ${differentCharsMin} ` +
           'different ones among them. `openssl rand -hex 32` makes one.',
       )
     }
-    const digest = createHash('sha256').update(secret).digest('hex')
-    const id = colon > 0 ? item.slice(0, colon).trim() : digest.slice(0, 8)
     if (!/^[0-9A-Za-z]{1,16}$/.test(id)) {
       throw new ConfigError(`${variable}: an id is 1 to 16 letters or digits`)
     }
-    return { id, secret }
-  })
+  }
   if (new Set(secrets.map(({ id }) => id)).size < secrets.length) {
     throw new ConfigError(`${variable}: two secrets have the same id`)
   }
-  const [first, ...others] = secrets
-  if (first === undefined) throw new Error('Bug: a text was split into no parts')
-  return [first, ...others]
 }

@@ -78,6 +78,15 @@ export async function embeddedSecret(dataDir: string, name: string): Promise<str
   return made
 }
 
+/** Returns the secret of the operators' key of the embedded installation. Generates it when there is none. */
+export async function embeddedAdminKey(path: string): Promise<string> {
+  const kept = await readSecretFile(path)
+  if (kept !== undefined) return kept
+  const made = randomBytes(32).toString('base64url')
+  await writeSecretFile(path, made)
+  return made
+}
+
 /**
  * Reads a secret file. Returns `undefined` when the file does not exist. An empty file counts as missing.
  * Throws when the file cannot be read, because a new secret in its place would make invalid everything that

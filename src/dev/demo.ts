@@ -53,6 +53,9 @@ export async function openDemoAccount(
 /** What the announcement names. */
 export type Announced = {
   readonly apiUrl: string
+  readonly adminUrl: string
+  /** The file with the generated key of operators. Absent when ADMIN_KEYS is set. */
+  readonly adminKeyPath: string | undefined
   /** Whether the API serves its public pages, such as the playground (`PUBLIC_PAGES`). */
   readonly publicPages: boolean
   /** The secret of the demo account's API key, and its file. Absent when HOST is not a loopback address. */
@@ -64,8 +67,9 @@ export type Announced = {
  * is printed only on a terminal, because any other output may be kept as a log.
  */
 export function announcement(service: Announced, toTerminal: boolean): string {
-  const { apiUrl, publicPages, demo } = service
-  const lines = [`\nDarkroom is ready at ${apiUrl}`]
+  const { apiUrl, adminUrl, adminKeyPath, publicPages, demo } = service
+  const adminKey = adminKeyPath === undefined ? 'a key of ADMIN_KEYS' : `the key in ${adminKeyPath}`
+  const lines = [`\nDarkroom is ready at ${apiUrl}`, `For operators: ${adminUrl}, with ${adminKey}`]
   if (demo === undefined) return lines.join('\n')
   const bearer = `-H "Authorization: Bearer $(cat '${demo.keyPath}')"`
   lines.push(

@@ -10,7 +10,7 @@ import { embeddedSecret } from './dataDir.ts'
 const commonNodeFlags = ['--max-semi-space-size=4', '--v8-pool-size=1'] as const
 
 /**
- * Flags of Node for an API and a worker. The Dockerfile and docker-compose.yml set the same.
+ * Flags of Node for each process. The Dockerfile and docker-compose.yml set the same.
  *
  * `--max-semi-space-size`: V8 collects young objects more often, such as the `Buffer` of an image, whose bytes lie
  * outside of the heap. So these bytes are freed sooner. `--v8-pool-size`: on two processors, the four threads of V8 keep
@@ -20,7 +20,11 @@ const commonNodeFlags = ['--max-semi-space-size=4', '--v8-pool-size=1'] as const
 export const serviceNodeFlags = {
   api: [...commonNodeFlags, '--heap-growing-percent=100'],
   worker: commonNodeFlags,
+  admin: commonNodeFlags,
 } as const
+
+/** The processes that `npm start` runs beside PostgreSQL and Temporal. */
+export type ServiceName = keyof typeof serviceNodeFlags
 
 /**
  * Variables for glibc's allocator. Each thread of the pool would otherwise keep freed memory for itself.
@@ -82,6 +86,8 @@ export async function serviceEnvironment(
     HOST: config.host,
     PORT: String(config.port),
     PUBLIC_URL: given['PUBLIC_URL'] ?? httpUrl(config.host, config.port),
+    ADMIN_HOST: config.adminHost,
+    ADMIN_PORT: String(config.adminPort),
     INTERNAL_PORT: String(config.internalPort),
     WORKER_INTERNAL_PORT: String(config.workerInternalPort),
     BLOB_STORE: config.blobStoreUrl,
@@ -95,14 +101,18 @@ export async function serviceEnvironment(
 }
 
 /**
- * The variables of the API or of the worker: those of this process and `environment`. The API gets none that
- * the operator's file names as a credential, because only workers call upstream.
+ * The variables of one process: those of this process and `environment`. The API gets none that the operator's file
+ * names as a credential, because it does not call upstream. Only the admin process gets the operators' keys.
  */
 export function processEnvironment(
-  name: 'api' | 'worker',
+  name: ServiceName,
   environment: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
-  const all: Record<string, string> = { ...inheritedEnvironment(), ...environment }
+  const { ADMIN_KEYS, ...all }: Record<string, string> = {
+    ...inheritedEnvironment(),
+    ...environment,
+  }
+  if (name === 'admin') return { ...all, ...defined({ ADMIN_KEYS }) }
   if (name === 'worker') return all
   const credentials = new Set(
     credentialVariables(required(all['DARKROOM_CONFIG'], 'DARKROOM_CONFIG')),

@@ -15,7 +15,7 @@ import { migrate } from '../store/schema/migrate.ts'
 import { pricedSettings } from '../wiring/app.ts'
 import type { Child, Launch } from './child.ts'
 import { StartError } from './command.ts'
-import { lockFile, makePrivateFolder } from './dataDir.ts'
+import { embeddedAdminKey, lockFile, makePrivateFolder } from './dataDir.ts'
 import { announcement, openDemoAccount } from './demo.ts'
 import { serviceEnvironment } from './environment.ts'
 import { userCacheDir } from './goTools.ts'
@@ -39,7 +39,7 @@ const sameSignalMs = 300
 
 /** PostgreSQL, Temporal and its UI, in the order of their start. */
 const embedded: Child[] = []
-/** The worker and the API. */
+/** The worker, the API and the admin process. */
 const services: Child[] = []
 let simulator: Awaited<ReturnType<typeof startSimulator>> | undefined
 let runtimePath: string | undefined
@@ -103,10 +103,13 @@ async function start(): Promise<void> {
   const key = onLoopback ? await openDemoAccount(keyPath, environment) : undefined
   await writeRuntimeFile(dataDir, environment)
   runtimePath = join(dataDir, runtimeFileName)
-  await startService(config, environment, { ...launch, children: services })
+  const adminKeyPath = config.adminKeys === undefined ? join(dataDir, 'admin-key') : undefined
+  const adminKeys = adminKeyPath && { ADMIN_KEYS: `local:${await embeddedAdminKey(adminKeyPath)}` }
+  await startService(config, { ...environment, ...adminKeys }, { ...launch, children: services })
   isReady = true
   const demo = key === undefined ? undefined : { key, keyPath }
-  const announced = { apiUrl: httpUrl(host, port), publicPages, demo }
+  const adminUrl = httpUrl(config.adminHost, config.adminPort)
+  const announced = { apiUrl: httpUrl(host, port), adminUrl, adminKeyPath, publicPages, demo }
   say(announcement(announced, process.stdout.isTTY))
   void stopWhenRefused()
 }

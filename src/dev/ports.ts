@@ -19,6 +19,7 @@ export async function requireFreePorts(config: Config): Promise<void> {
   const withPostgres = config.databaseUrl === undefined || withTemporal
   const wanted: readonly (readonly [string, number, string])[] = [
     ['PORT', config.port, `HOST ${host}`],
+    ['ADMIN_PORT', config.adminPort, `ADMIN_HOST ${config.adminHost}`],
     ['INTERNAL_PORT', config.internalPort, `INTERNAL_HOST ${internalHost}`],
     ['WORKER_INTERNAL_PORT', config.workerInternalPort, `INTERNAL_HOST ${internalHost}`],
     ...(config.operatorFilePath === undefined

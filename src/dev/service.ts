@@ -3,17 +3,19 @@ import type { Config } from '../config.ts'
 import { httpUrl } from '../config.ts'
 import type { Launch } from './child.ts'
 import { httpFault, startChild } from './child.ts'
+import type { ServiceName } from './environment.ts'
 import { processEnvironment, serviceAllocator, serviceNodeFlags } from './environment.ts'
 
 const readyTimeoutMs = 60_000
+const titles = { api: 'The api', worker: 'The worker', admin: 'The admin process' } as const
 /** The exit code of `src/wiring/runProcess.ts` when the configuration is wrong. */
 const refusedExitCode = 2
 /** Limit for one answer of `/readyz`. Longer than the API process and the worker wait for their own parts. */
 const answerTimeoutMs = 5_000
 
 /**
- * Starts `src/worker.ts` and then `src/api.ts` as separate processes, as in production. So everything runs
- * when the API's `GET /readyz` is 200. Also asks the internal `/readyz`, because only that one lists the
+ * Starts `src/worker.ts`, and then `src/api.ts` and `src/admin.ts`, as separate processes, as in production. So the
+ * worker runs when the API's `GET /readyz` is 200. Also asks the internal `/readyz`, because only that one lists the
  * parts that are not ready. Throws `ConfigError` when a process refuses its configuration.
  */
 export async function startService(
@@ -21,15 +23,19 @@ export async function startService(
   environment: Readonly<Record<string, string>>,
   launch: Launch,
 ): Promise<void> {
-  const { internalHost, internalPort, workerInternalPort, host, port } = config
+  const { internalHost, internalPort, workerInternalPort, host, port, adminHost, adminPort } =
+    config
   await start('worker', [httpUrl(internalHost, workerInternalPort)])
-  await start('api', [httpUrl(internalHost, internalPort), httpUrl(host, port)])
+  await Promise.all([
+    start('api', [httpUrl(internalHost, internalPort), httpUrl(host, port)]),
+    start('admin', [httpUrl(adminHost, adminPort)]),
+  ])
 
-  async function start(name: 'api' | 'worker', urls: readonly string[]): Promise<void> {
+  async function start(name: ServiceName, urls: readonly string[]): Promise<void> {
     const script = fileURLToPath(new URL(`../${name}.ts`, import.meta.url))
     await startChild(
       {
-        name: `The ${name}`,
+        name: titles[name],
         file: process.execPath,
         args: [...serviceNodeFlags[name], script, '--exit-with-parent'],
         env: { ...serviceAllocator, ...processEnvironment(name, environment) },

@@ -10,14 +10,26 @@ import { z } from 'zod'
 import type { HeaderUse } from './answers/answerHeaders.ts'
 import { answerHeaders } from './answers/answerHeaders.ts'
 import { defined } from '../domain/defined.ts'
-import type { ErrorName } from './errorNames.ts'
+import type { ErrorName, NamedError } from './errorNames.ts'
 import { namedError } from './errorNames.ts'
-import type { Answer, Content, Route } from './route.ts'
+import type { Answer, Content, DescribedRoute } from './route.ts'
 import { tags } from './route.ts'
 import { errorEnvelope, shortErrorEnvelope } from '../schema/answers/errorEnvelope.ts'
 
 /** The version of the API contract. */
 const version = '1.0.0'
+
+/** What the document of one process says besides its routes. */
+export type DocumentAbout = {
+  readonly title: string
+  readonly description: string
+  /** The groups of routes, in the order in which readers see them, each with its description. */
+  readonly tags: Readonly<Record<string, string>>
+  /** What the key of a request is. */
+  readonly key: string
+  /** Errors that each route has. */
+  readonly errors: readonly ErrorName[]
+}
 
 const description = `Generates and edits images, by asynchronous tasks and by synchronous calls.
 
@@ -26,39 +38,58 @@ CORS preflight requests of any origin. A path that does not exist is a 404, and 
 have is a 405 with \`Allow\`. Requests and answers are JSON unless an operation says otherwise. Operations with
 \`x-darkroom-extension: true\` are additions to the API contract.`
 
+const publicApi: DocumentAbout = {
+  title: 'Darkroom',
+  description,
+  tags,
+  key: 'An API key, `sk-…`.',
+  errors: [],
+}
+
 type OpenApiDocument = ReturnType<typeof createDocument>
 
-/** Makes the OpenAPI 3.1 document of the routes. `publicUrl` is the base URL of the service. */
+/**
+ * Makes the OpenAPI 3.1 document of the routes. `publicUrl` is the base URL of the service. Without `about` it is the
+ * document of the API.
+ */
 export function createApiDocument(
-  routes: readonly Route[],
-  { publicUrl }: { readonly publicUrl: string },
+  routes: readonly DescribedRoute[],
+  { publicUrl, about = publicApi }: { readonly publicUrl: string; readonly about?: DocumentAbout },
 ): OpenApiDocument {
   const paths: Record<string, ZodOpenApiPathsObject[string]> = {}
   for (const route of routes) {
     const method = methods[route.method]
-    paths[route.path] = { ...paths[route.path], [method]: operationObject(route) }
+    paths[route.path] = { ...paths[route.path], [method]: operationObject(route, about) }
   }
   return createDocument(
     {
       openapi: '3.1.1',
       info: {
-        title: 'Darkroom',
+        title: about.title,
         version,
-        description,
+        description: about.description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: publicUrl }],
-      tags: Object.entries(tags).map(([name, about]) => ({ name, description: about })),
+      tags: Object.entries(about.tags).map(([name, text]) => ({ name, description: text })),
       security: [{ apiKey: [] }],
       paths,
       components: {
         securitySchemes: {
-          apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `sk-…`.' },
+          apiKey: { type: 'http', scheme: 'bearer', description: about.key },
         },
-        schemas: { Error: errorEnvelope, LookupError: shortErrorEnvelope },
+        schemas: {
+          Error: errorEnvelope,
+          ...(routes.some(({ envelope }) => envelope === 'short')
+            ? { LookupError: shortErrorEnvelope }
+            : {}),
+        },
         headers: headerComponents(routes),
         responses: Object.fromEntries(
-          earlyErrors.map((name) => [name, errorResponse([name], { envelope: 'full' })]),
+          earlyErrors.map((name) => [
+            name,
+            errorResponse([namedError(name)], { envelope: 'full' }),
+          ]),
         ),
       },
     },
@@ -66,17 +97,22 @@ export function createApiDocument(
   )
 }
 
-const methods = { GET: 'get', POST: 'post', DELETE: 'delete' } as const
+const methods = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
-function operationObject(route: Route): ZodOpenApiOperationObject {
+function operationObject(
+  route: DescribedRoute,
+  { errors: ofAll }: DocumentAbout,
+): ZodOpenApiOperationObject {
   const { id, tag, summary, description: about, params, query, headers, body } = route
   const errors: readonly ErrorName[] = [
     'invalid_request',
-    ...(route.access === 'account' ? (['invalid_api_key'] as const) : []),
+    ...ofAll,
+    ...(route.access === 'open' ? [] : (['invalid_api_key'] as const)),
     ...route.errors,
     'internal_error',
   ]
-  const byStatus = Map.groupBy(new Set(errors), (name) => namedError(name).status)
+  const refusals = (route.refusals ?? []).map((code) => ({ status: 409, code }))
+  const byStatus = Map.groupBy([...errors.map(namedError), ...refusals], ({ status }) => status)
   return {
     operationId: id,
     tags: [tag],
@@ -98,7 +134,7 @@ function operationObject(route: Route): ZodOpenApiOperationObject {
         namedError(name).status,
         { $ref: `#/components/responses/${name}` },
       ]),
-      ...[...byStatus].map(([status, names]) => [status, errorResponse(names, route)]),
+      ...[...byStatus].map(([status, named]) => [status, errorResponse(named, route)]),
     ]),
   }
 }
@@ -137,10 +173,9 @@ const statusHeaders: Readonly<Record<number, readonly HeaderUse[]>> = {
  * schema allows any code, so that a new code breaks no client.
  */
 function errorResponse(
-  names: readonly ErrorName[],
-  { envelope, errorHeaders = [] }: Pick<Route, 'envelope' | 'errorHeaders'>,
+  errors: readonly NamedError[],
+  { envelope, errorHeaders = [] }: Pick<DescribedRoute, 'envelope' | 'errorHeaders'>,
 ): ZodOpenApiResponseObject {
-  const errors = names.map(namedError)
   const status = errors[0]?.status ?? 0
   const codes = [...new Set(errors.map(({ code }) => code))]
   return {
@@ -168,7 +203,7 @@ function headerReferences(uses: readonly HeaderUse[] = []): Record<string, { $re
 }
 
 /** Returns each header that an answer has, once as required and once as optional where both occur. */
-function headerComponents(routes: readonly Route[]) {
+function headerComponents(routes: readonly DescribedRoute[]) {
   const ofRoutes = routes.flatMap(({ answers, errorHeaders = [] }) => [
     ...Object.values(answers).flatMap(({ headers = [] }) => headers),
     ...errorHeaders,

@@ -11,17 +11,27 @@ import { fail, succeed } from '../domain/result.ts'
  */
 const bearer = /^bearer +([0-9A-Za-z._~+/-]+=*)$/i
 
-/**
- * Returns the caller that the Authorization header names. A request with two Authorization headers gets a
- * 401, because a proxy in front of Darkroom may have checked only one of them, and Node keeps the other.
- */
+/** Returns the caller that the Authorization header names. */
 export async function authenticate(
   deps: Pick<ApiDeps, 'tasks'>,
   request: IncomingMessage,
 ): Promise<Result<Caller, RequestFailure>> {
+  const secret = bearerSecret(request)
+  if (!secret.ok) return secret
+  const caller = await deps.tasks.authenticate(secret.value)
+  return caller === undefined ? fail(invalidKey) : succeed(caller)
+}
+
+/** The failure for a key that is sent and not valid. */
+export const invalidKey = { tag: 'unauthenticated', tokenSent: true } as const
+
+/**
+ * Returns the secret in the Authorization header. A request with two Authorization headers gets a 401, because a proxy
+ * in front of Darkroom may have checked only one of them, and Node keeps the other.
+ */
+export function bearerSecret(request: IncomingMessage): Result<string, RequestFailure> {
   const [header, ...others] = request.headersDistinct['authorization'] ?? []
   if (header === undefined) return fail({ tag: 'unauthenticated', tokenSent: false })
   const secret = others.length === 0 ? bearer.exec(header)?.[1] : undefined
-  const caller = secret === undefined ? undefined : await deps.tasks.authenticate(secret)
-  return caller === undefined ? fail({ tag: 'unauthenticated', tokenSent: true }) : succeed(caller)
+  return secret === undefined ? fail(invalidKey) : succeed(secret)
 }

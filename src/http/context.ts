@@ -22,6 +22,8 @@ export type ApiState = {
   /** `short` for task lookups: their error answers contain only `code` and `message`. */
   envelope: 'full' | 'short'
   accountId?: string
+  /** The key of an operator, in the admin process. */
+  keyId?: string
   taskId?: string
   /** Set when the request is accepted. True when the request's idempotency key names an earlier task. */
   replayed?: boolean
@@ -57,6 +59,14 @@ export type HttpFailure =
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
   /** `GET /v1/models/{model}` names a model that does not exist, or that the account may not use. */
   | { readonly tag: 'unknown_model' }
+  /** What an operator asked for was not done, in the words of the operation. 404, or 409 unless a field is wrong. */
+  | { readonly tag: 'no_such'; readonly message: string }
+  | {
+      readonly tag: 'operation_refused'
+      readonly code: string
+      readonly message: string
+      readonly param?: string
+    }
   | { readonly tag: 'not_ready' }
   | { readonly tag: 'internal_error' }
   /** Node's HTTP parser could not read the request, or not in time, or its headers are too large. */
@@ -139,6 +149,7 @@ export type Observation = {
   readonly durationMs: number
   readonly requestId: string
   readonly accountId?: string
+  readonly keyId?: string
   readonly taskId?: string
   /**
    * False when the request made a new task, true when its key named an earlier task, absent when it did

@@ -38,8 +38,11 @@ const otherErrors = {
 
 export type ErrorName = keyof typeof otherErrors | FixedError
 
+/** What the description says of an error. */
+export type NamedError = { readonly status: number; readonly code: string }
+
 /** Returns the status and the code of an error. */
-export function namedError(name: ErrorName): { readonly status: number; readonly code: string } {
+export function namedError(name: ErrorName): NamedError {
   if (isFixedError(name)) {
     const [status, , code = name] = fixedErrors[name]
     return { status, code }

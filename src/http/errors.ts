@@ -114,6 +114,12 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
     }
     case 'not_found':
       return reply(404, 'not_found', `Invalid URL (${request})${insteadOf(request)}`)
+    case 'no_such':
+      return reply(404, 'not_found', failure.message)
+    case 'operation_refused': {
+      const { code, message, param = null } = failure
+      return reply(param === null ? 409 : 400, code, message, { param })
+    }
     case 'unknown_model':
       return reply(404, 'model_not_found', 'There is no such model.', { param: 'model' })
     case 'result_expired': {

@@ -26,8 +26,40 @@ export function foreignRequest(request: IncomingMessage, listenHost: string): st
   return undefined
 }
 
-/** URL parsing also writes the address in its usual form: `http://127.1` and `http://0x7f.1` are 127.0.0.1. */
+/**
+ * Says why a server of pages and of their API must refuse a request, or returns `undefined`. It knows the names by
+ * which it is reached: `listenHost`, every name of loopback where that is one, and `allowedHosts`. A request for
+ * another host, or from a page of another origin, is foreign. A proxy may have replaced `Host`, so a page of an allowed
+ * host is not foreign either.
+ */
+export function foreignToPages(
+  { headers: { host = '', origin } }: IncomingMessage,
+  names: { readonly listenHost: string; readonly allowedHosts: readonly string[] },
+): string | undefined {
+  const isOwn = (name: string) =>
+    name === names.listenHost.toLowerCase() ||
+    names.allowedHosts.includes(name) ||
+    (isLoopback(names.listenHost) && isLoopback(name))
+  const name = nameOf(`http://${host}`)
+  if (name === undefined || !isOwn(name)) return 'the Host header names a host that is not allowed'
+  if (origin === undefined) return undefined
+  const page = URL.parse(origin)
+  const isSame = page !== null && page.host === URL.parse(`${page.protocol}//${host}`)?.host
+  const isAllowed = names.allowedHosts.includes(nameOf(origin) ?? '')
+  return isSame || isAllowed ? undefined : 'the Origin header names a page of another origin'
+}
+
 function isLoopbackUrl(text: string): boolean {
-  const url = URL.parse(text)
-  return url !== null && isLoopback(url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, ''))
+  const name = nameOf(text)
+  return name !== undefined && isLoopback(name)
+}
+
+/**
+ * Returns the host of a URL, without brackets and without the dot at its end. URL parsing also writes an address in its
+ * usual form: `http://127.1` and `http://0x7f.1` are 127.0.0.1.
+ */
+function nameOf(url: string): string | undefined {
+  return URL.parse(url)
+    ?.hostname.replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
 }

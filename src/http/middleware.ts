@@ -1,6 +1,6 @@
 import cors from '@koa/cors'
 import type { Middleware } from 'koa'
-import type { ApiDeps, ApiState } from './context.ts'
+import type { ApiDeps, ApiState, Observation } from './context.ts'
 import { defined } from '../domain/defined.ts'
 import { randomText } from '../domain/ids.ts'
 import { writeFailure } from './errors.ts'
@@ -11,7 +11,7 @@ import { writeFailure } from './errors.ts'
  * Gives the request its id and the headers that every answer has. The client's own `x-request-id` is ignored:
  * with it, one client could write log lines that seem to belong to another client.
  */
-export function startRequest(deps: ApiDeps): Middleware<ApiState> {
+export function startRequest(deps: Pick<ApiDeps, 'randomBytes'>): Middleware<ApiState> {
   return async (context, next) => {
     const requestId = newRequestId(deps.randomBytes)
     context.state = { requestId, route: 'unmatched', envelope: 'full' }
@@ -27,7 +27,7 @@ export function newRequestId(randomBytes: ApiDeps['randomBytes']): string {
 }
 
 /** Calls `observe` once for each request, when the answer has been sent or the client has left. */
-export function observeRequest(deps: ApiDeps): Middleware<ApiState> {
+export function observeRequest(deps: Pick<ApiDeps, 'observe'>): Middleware<ApiState> {
   return async (context, next) => {
     const startedAtMs = performance.now()
     const { state, res, method } = context
@@ -38,7 +38,12 @@ export function observeRequest(deps: ApiDeps): Middleware<ApiState> {
         status: res.writableFinished ? res.statusCode : clientClosedRequest,
         durationMs: performance.now() - startedAtMs,
         requestId: state.requestId,
-        ...defined({ accountId: state.accountId, taskId: state.taskId, replayed: state.replayed }),
+        ...defined({
+          accountId: state.accountId,
+          keyId: state.keyId,
+          taskId: state.taskId,
+          replayed: state.replayed,
+        }),
       })
     })
     await next()
@@ -78,8 +83,8 @@ export function allowAnyOrigin(): Middleware<ApiState> {
   })
 }
 
-/** The methods of all routes together. */
-export const allowedMethods = 'GET, HEAD, POST, DELETE, OPTIONS'
+/** The methods of all routes of the API. */
+const allowedMethods = 'GET, HEAD, POST, DELETE, OPTIONS'
 
 /** The headers that a script in a browser may read. Browsers hide most other headers from scripts. */
 const exposedHeaders = [
@@ -108,7 +113,7 @@ const preflightMaxAgeSeconds = 7200
  * Catches thrown errors. A thrown error is a bug or an outage: the operator gets a full report, and the
  * client gets a 500 that contains no detail of the error.
  */
-export function catchErrors(deps: ApiDeps): Middleware<ApiState> {
+export function catchErrors(deps: Pick<ApiDeps, 'reportError'>): Middleware<ApiState> {
   return async (context, next) => {
     try {
       await next()
@@ -118,4 +123,26 @@ export function catchErrors(deps: ApiDeps): Middleware<ApiState> {
       if (!context.headerSent) writeFailure(context, { tag: 'internal_error' })
     }
   }
+}
+
+type WriteLine = (message: string, fields: Observation) => void
+
+/** Creates the observer of requests. For every request it writes the access log and, where given, the metrics. */
+export function observeRequests(parts: {
+  readonly log: Readonly<Record<'info' | 'debug', WriteLine>>
+  readonly metrics?: { readonly request: (seen: Observation) => void }
+}) {
+  return (seen: Observation): void => {
+    parts.metrics?.request(seen)
+    const level = isSuccessfulProbe(seen) ? 'debug' : 'info'
+    parts.log[level]('request', { ...seen, durationMs: Math.round(seen.durationMs) })
+  }
+}
+
+/**
+ * Returns whether a request is a successful probe. Load balancers probe every few seconds, so these requests
+ * are logged at level debug.
+ */
+function isSuccessfulProbe({ route, status }: Observation): boolean {
+  return status === 200 && (route === '/healthz' || route === '/readyz')
 }

@@ -4,20 +4,27 @@ import type { AccountHandler, ApiParts, ApiState, Handler } from './context.ts'
 import type { ErrorName } from './errorNames.ts'
 
 /**
- * One route, and all that is said about it: `routes.ts` serves it, `apiDocument.ts` describes it, and every answer
- * that a test fetches is compared with that description. A GET route also answers HEAD.
+ * One route of the API, and all that is said about it: `routes.ts` serves it, `apiDocument.ts` describes it, and every
+ * answer that a test fetches is compared with that description. A GET route also answers HEAD.
  */
-export type Route = RouteDeclaration & {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  /** True for what the API contract does not contain. */
-  readonly extension?: true
-  /** The envelope of errors: `short` for the lookups of a task. */
-  readonly envelope: ApiState['envelope']
-} & (
+export type Route = DescribedRoute & { readonly tag: Tag } & (
     | { readonly access: 'account'; readonly handler: (parts: ApiParts) => AccountHandler }
     /** Needs no API key. */
     | { readonly access: 'open'; readonly handler: (parts: ApiParts) => Handler }
   )
+
+/** What `apiDocument.ts` describes, of any process. */
+export type DescribedRoute = Omit<RouteDeclaration, 'tag'> & {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** The group of routes in the description. */
+  readonly tag: string
+  /** Whose key it needs. `open`: nobody's. */
+  readonly access: 'open' | 'account' | 'viewer' | 'operator'
+  /** True for what the API contract does not contain. */
+  readonly extension?: true
+  /** The envelope of errors: `short` for the lookups of a task. */
+  readonly envelope: ApiState['envelope']
+}
 
 export type RouteDeclaration = {
   /** The path, such as `/v1/tasks/{task_id}`. The handler finds this parameter as `params.taskId`. */
@@ -41,6 +48,8 @@ export type RouteDeclaration = {
    * `invalid_api_key` if it needs an API key.
    */
   readonly errors: readonly ErrorName[]
+  /** Codes of further errors with the status 409. */
+  readonly refusals?: readonly string[]
   /** Headers that errors of this route have, besides those of `apiDocument.ts`. */
   readonly errorHeaders?: readonly HeaderUse[]
 }

@@ -32,14 +32,20 @@ const connectionsCheckMs = 5_000
  */
 const unreadTimeoutMsDefault = 60_000
 
+type ServerOptions = {
+  readonly unreadTimeoutMs?: number
+  /** Whether pages of any origin may read the answers. Default: true. */
+  readonly anyOrigin?: boolean
+}
+
 /**
- * Creates the HTTP server for the application of `createApp`. The caller starts it with `listen` and closes
+ * Creates the HTTP server for the application of a process. The caller starts it with `listen` and closes
  * it.
  */
 export function createServer(
   app: Koa<ApiState>,
   deps: Pick<ApiDeps, 'randomBytes'>,
-  { unreadTimeoutMs = unreadTimeoutMsDefault }: { readonly unreadTimeoutMs?: number } = {},
+  { unreadTimeoutMs = unreadTimeoutMsDefault, anyOrigin = true }: ServerOptions = {},
 ): Server {
   const server = createHttpServer({
     maxHeaderSize: headerBytesMax,
@@ -69,7 +75,7 @@ export function createServer(
   }
 
   function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const refuse = () => answerBrokenRequest(error, socket, deps)
+    const refuse = () => answerBrokenRequest(error, socket, { ...deps, anyOrigin })
     const latest = latestAnswers.get(socket)
     if (latest === undefined) refuse()
     // The rest of a body that is read on after an early answer is broken. Its request has its answer already.
@@ -125,7 +131,10 @@ const closeTimeoutMs = 10_000
 function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
-  { randomBytes }: Pick<ApiDeps, 'randomBytes'>,
+  {
+    randomBytes,
+    anyOrigin,
+  }: Pick<ApiDeps, 'randomBytes'> & Required<Pick<ServerOptions, 'anyOrigin'>>,
 ): void {
   // The parser reports every further packet of a broken connection.
   if (!socket.writable) return
@@ -140,7 +149,7 @@ function answerBrokenRequest(
       'Content-Type: application/json',
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Cache-Control: no-store',
-      'Access-Control-Allow-Origin: *',
+      ...(anyOrigin ? ['Access-Control-Allow-Origin: *'] : []),
       'X-Content-Type-Options: nosniff',
       `x-request-id: ${requestId}`,
       'Connection: close',

@@ -47,7 +47,7 @@ export type Logger = ReturnType<typeof createLogger>
 /** Writes one JSON line per event to stdout. With `pretty`, writes readable lines for a terminal instead. */
 export function createLogger(options: {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
-  readonly process: 'api' | 'worker' | 'cli' | 'dev'
+  readonly process: 'api' | 'worker' | 'admin' | 'cli' | 'dev'
   readonly pretty: boolean
 }) {
   const base = { process: options.process }

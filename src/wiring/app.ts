@@ -1,6 +1,4 @@
-import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
-import { openBlobStore } from '../blobs/openBlobStore.ts'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
@@ -9,12 +7,9 @@ import { readOperatorSettings } from '../config/operatorSettings.ts'
 import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
 import { databasesOf, reached } from './databases.ts'
-import { explaining } from './explaining.ts'
-import { claimStoreId } from '../store/blobStoreId.ts'
+import { openStores } from './stores.ts'
 import { openMessages } from '../store/connection/messages.ts'
-import { createPool, openConnections } from '../store/connection/pool.ts'
 import { sampleState } from '../store/sampleState.ts'
-import { requireSchema } from '../store/schema/migrate.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { MetricsSources } from '../telemetry/metrics.ts'
@@ -48,22 +43,15 @@ export async function openApp(
   // Only a worker calls upstream, so only a worker needs the credentials.
   const operatorSettings = pricedSettings(config, { withKeys: isWorker })
   const { main, session } = required(databasesOf(config), 'DATABASE_URL')
-  const blobStore = await openBlobStore(config.blobStoreUrl, randomBytes)
-  const pool = createPool({
-    databaseUrl: main.url,
+  const stores = await openStores(config, log, {
+    database: main,
     pooled: session !== main,
     applicationName: `darkroom-${own.process}`,
     connectionsMax,
     connectionsMin,
-    onConnectionError: (error) => log.warn('database connection lost', { error }),
   })
+  const { pool, blobs } = stores
   try {
-    const storeId = await blobStore.store.storeId().catch(explaining('BLOB_STORE cannot be used'))
-    await reached(main, async () => {
-      await requireSchema(pool)
-      await openConnections(pool, connectionsMin)
-      await claimStoreId(pool, storeId)
-    })
     const messages = await reached(session, () =>
       openMessages({
         databaseUrl: session.url,
@@ -81,7 +69,7 @@ export async function openApp(
       /** The URL of PostgreSQL for connections whose session must stay. */
       sessionUrl: session.url,
       pool,
-      blobs: blobStore.store,
+      blobs,
       messages,
       temporalSettings: settings,
       temporal,
@@ -101,13 +89,11 @@ export async function openApp(
         await temporal.close()
         await tracing?.close()
         await messages.close()
-        await pool.end()
-        await blobStore.close()
+        await stores.close()
       },
     }
   } catch (error) {
-    await pool.end()
-    await blobStore.close()
+    await stores.close()
     throw error
   }
 }

@@ -16,7 +16,8 @@ const partTimeoutMs = 1_500
 export type ReadinessDeps = {
   readonly pool: Pool
   readonly blobs: Pick<BlobStore, 'storeId'>
-  readonly temporal: Temporal
+  /** Absent in a process that does not report on Temporal. */
+  readonly temporal?: Temporal
 }
 
 /**
@@ -29,18 +30,22 @@ export type ReadinessDeps = {
  */
 export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
   let attributes = 'unknown'
+  async function temporalParts(temporal: Temporal) {
+    const [state] = await Promise.all([
+      temporalPart(temporal),
+      attributes === 'ok' || attributesPart(temporal).then((seen) => void (attributes = seen)),
+    ])
+    return { temporal: state, search_attributes: attributes }
+  }
   async function look(): Promise<Readiness> {
     const [database, blobStore, temporal] = await Promise.all([
       databaseParts(deps.pool),
       blobStorePart(deps),
-      temporalPart(deps.temporal),
-      attributes === 'ok' ||
-        attributesPart(deps.temporal).then((state) => void (attributes = state)),
+      deps.temporal && temporalParts(deps.temporal),
     ])
     const needed = [database.database, database.schema, blobStore]
     const ready = needed.every((part) => part === 'ok')
-    const parts = { ...database, blob_store: blobStore, temporal, search_attributes: attributes }
-    return { ready, parts }
+    return { ready, parts: { ...database, blob_store: blobStore, ...temporal } }
   }
   let latest: Promise<Readiness> | undefined
   let untilAtMs = 0

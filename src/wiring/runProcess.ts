@@ -41,7 +41,7 @@ const hasParent = process.argv.includes('--exit-with-parent')
  * wrong configuration.
  */
 export async function runProcess(
-  name: 'api' | 'worker',
+  name: 'api' | 'worker' | 'admin',
   start: (config: Config, log: Logger) => Promise<RunningProcess>,
 ): Promise<void> {
   let log: Logger | undefined

@@ -60,6 +60,7 @@ describe('the ports of a start', () => {
     servers.push(createServer().listen(last, '127.0.0.1'))
     const inUse = [
       'PORT',
+      'ADMIN_PORT',
       'INTERNAL_PORT',
       'WORKER_INTERNAL_PORT',
       'SIMULATOR_PORT',

@@ -57,6 +57,19 @@ it('makes an image for the demo account, whose key it prints only on a terminal'
   expect(start.output()).not.toContain(key)
 })
 
+it('runs the admin process, whose key is in a file of its own and is never printed', async () => {
+  const adminUrl = `http://127.0.0.1:${environment['ADMIN_PORT']}`
+  const key = readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()
+  const headers = { Authorization: `Bearer ${key}` }
+  const session = await fetch(`${adminUrl}/admin/v1/session`, { headers })
+  expect(await session.json()).toEqual({ key_id: 'local', role: 'operator' })
+  expect(start.output()).toContain(
+    `For operators: ${adminUrl}, with the key in ${dataDir}/admin-key`,
+  )
+  expect(start.output()).not.toContain(key)
+  expect(JSON.stringify(environment)).not.toContain(key)
+})
+
 it('is found by the command line through its runtime file', async () => {
   const shown = await darkroomProcess(['account', 'show', 'demo', '--json'], { DATA_DIR: dataDir })
   expect(JSON.parse(shown)).toMatchObject({ name: 'demo' })
@@ -75,13 +88,19 @@ it('keeps its data from other users of the machine', () => {
   expect(readableByOthers(dataDir)).toEqual([])
 })
 
-it('gives the credentials of the upstreams to the worker, and not to the API', () => {
-  const credentialsOf = (part: 'api' | 'worker') => {
+it('gives the credentials of the upstreams to the worker, and not to the API, and to neither the key of operators', () => {
+  const countOf = (part: 'api' | 'worker' | 'admin', name: RegExp) => {
     const pid = start.partPid(part)
     const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
-    return variables.filter((variable) => /^\w+_API_KEY=/.test(variable)).length
+    return variables.filter((variable) => name.test(variable)).length
   }
-  expect([credentialsOf('api'), credentialsOf('worker')]).toEqual([0, 2])
+  const [credential, adminKey] = [/^\w+_API_KEY=/, /^ADMIN_KEYS=/]
+  expect([countOf('api', credential), countOf('worker', credential)]).toEqual([0, 2])
+  expect([
+    countOf('api', adminKey),
+    countOf('worker', adminKey),
+    countOf('admin', adminKey),
+  ]).toEqual([0, 0, 1])
 })
 
 it("shows its own namespace first in Temporal's UI", async () => {
@@ -112,7 +131,7 @@ it('refuses a second start on its DATA_DIR, and keeps running', async () => {
 })
 
 it('starts each part again when it ends unasked, and goes on', async () => {
-  const parts = ['postgres', 'temporal', 'worker', 'api'] as const
+  const parts = ['postgres', 'temporal', 'worker', 'api', 'admin'] as const
   const before = parts.map((part) => start.partPid(part))
   for (const pid of before) process.kill(pid, 'SIGKILL')
   await until('other processes', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { observeRequests } from '../../src/http/observeRequests.ts'
+import { observeRequests } from '../../src/http/middleware.ts'
 
 const base = { method: 'GET', durationMs: 1.6, requestId: 'req_1' }
 

@@ -42,6 +42,7 @@ export async function freeStartPorts() {
     INTERNAL_PORT: String(first + 11),
     WORKER_INTERNAL_PORT: String(first + 12),
     SIMULATOR_PORT: String(first + 13),
+    ADMIN_PORT: String(first + 14),
   }
 }
 

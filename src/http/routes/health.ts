@@ -1,7 +1,11 @@
 import { z } from 'zod'
 import { sendJson } from '../answers/sendBody.ts'
-import type { Route } from '../route.ts'
+import type { DescribedRoute } from '../route.ts'
 import { json } from '../route.ts'
+import type { Handler } from '../context.ts'
+
+type HealthParts = { readonly ready: () => Promise<boolean> }
+type HealthRoute = DescribedRoute & { readonly handler: (parts: HealthParts) => Handler }
 
 const shared = {
   method: 'GET',
@@ -9,10 +13,10 @@ const shared = {
   extension: true,
   access: 'open',
   envelope: 'full',
-} as const satisfies Partial<Route>
+} as const satisfies Partial<HealthRoute>
 
-/** Answers 200 as long as this API process can answer. */
-export const getHealthRoute: Route = {
+/** Answers 200 as long as this process can answer. */
+export const getHealthRoute = {
   ...shared,
   path: '/healthz',
   id: 'getHealth',
@@ -28,10 +32,10 @@ export const getHealthRoute: Route = {
     sendJson(context, 200, { status: 'ok' })
     return undefined
   },
-}
+} as const satisfies HealthRoute
 
-/** Answers whether a load balancer should send requests to this API process. */
-export const getReadinessRoute: Route = {
+/** Answers whether a load balancer should send requests to this process. */
+export const getReadinessRoute = {
   ...shared,
   path: '/readyz',
   id: 'getReadiness',
@@ -49,4 +53,4 @@ export const getReadinessRoute: Route = {
     sendJson(context, 200, { status: 'ready' })
     return undefined
   },
-}
+} as const satisfies HealthRoute

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Pool } from 'pg'
+import type { ServiceName } from '../../../src/dev/environment.ts'
 import { serviceAllocator, serviceNodeFlags } from '../../../src/dev/environment.ts'
 import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { createTestDatabase } from '../database/testDatabase.ts'
@@ -33,9 +34,9 @@ export type ServiceOptions = {
   readonly simulator?: Omit<Parameters<typeof startSimulator>[0], 'port'>
 }
 
-/** One real API or worker. */
+/** One real API, worker or admin process. */
 export type DarkroomProcess = TestProcess & {
-  readonly name: 'api' | 'worker'
+  readonly name: ServiceName
   readonly url: string
 }
 
@@ -140,22 +141,24 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
   }
 }
 
+/** The variable with the port of a process at which it says whether it is ready. */
+const portVariables = { api: 'PORT', worker: 'WORKER_INTERNAL_PORT', admin: 'ADMIN_PORT' } as const
+
 /**
- * Starts `src/NAME.ts` on a free port, which a PORT or WORKER_INTERNAL_PORT in the environment replaces. With
+ * Starts `src/NAME.ts` on a free port, which a variable of its port in the environment replaces. With
  * `alone` it runs as in production, so that it tells load balancers before it stops, and the caller must stop
  * it in every case.
  */
 export async function startDarkroomProcess(
-  name: 'api' | 'worker',
+  name: ServiceName,
   folder: string,
   given: Readonly<Record<string, string>>,
   { alone = false } = {},
 ): Promise<DarkroomProcess> {
   const [port, internal] = [String(await freePort()), String(await freePort())]
-  const ports =
-    name === 'api' ? { PORT: port, INTERNAL_PORT: internal } : { WORKER_INTERNAL_PORT: port }
+  const ports = { [portVariables[name]]: port, ...(name === 'api' && { INTERNAL_PORT: internal }) }
   const environment: Readonly<Record<string, string>> = { ...ports, ...serviceAllocator, ...given }
-  const url = `http://127.0.0.1:${environment[name === 'api' ? 'PORT' : 'WORKER_INTERNAL_PORT']}`
+  const url = `http://127.0.0.1:${environment[portVariables[name]]}`
   const started = await startTestProcess({
     name,
     script: `src/${name}.ts`,

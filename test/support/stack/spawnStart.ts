@@ -18,6 +18,7 @@ const parts = {
   ui: 'temporal-ui\0',
   worker: '/src/worker.ts\0',
   api: '/src/api.ts\0',
+  admin: '/src/admin.ts\0',
 } as const
 
 /** One process of `src/dev/main.ts`. */

@@ -1,0 +1,60 @@
+import Koa from 'koa'
+import { createAuthorize } from './authorize.ts'
+import type { AdminDeps, AdminParts } from './context.ts'
+import { adminRoutes } from './routes.ts'
+import type { ApiState } from '../http/context.ts'
+import { writeFailure } from '../http/errors.ts'
+import { foreignToPages } from '../http/foreignRequest.ts'
+import { freeBodyBytes } from '../http/intake/body.ts'
+import { catchErrors, observeRequest, startRequest } from '../http/middleware.ts'
+import { createConsole, createShared } from '../http/pages/pages.ts'
+import { installServed, page, patternOf } from '../http/router.ts'
+import { createByteBudget } from '../streams/byteBudget.ts'
+
+/** Limit for the bytes of all large bodies in memory. Bodies of this API are small. */
+const largeBodiesBytesMax = 1024 * 1024
+
+/** Creates the admin API and its console as one Koa application. */
+export function createAdminApp(deps: AdminDeps): Koa<ApiState> {
+  const app = new Koa<ApiState>()
+  // `catchErrors` has already reported every error. Without `silent`, Koa would also print it to the console.
+  app.silent = true
+  app.use(startRequest(deps))
+  app.use(observeRequest(deps))
+  app.use(catchErrors(deps))
+  app.use(refuseForeign(deps))
+  const parts: AdminParts = {
+    ...deps,
+    authorize: createAuthorize(deps.keys),
+    largeBodies: createByteBudget({ bytesMax: largeBodiesBytesMax, freeBytes: freeBodyBytes }),
+  }
+  const routes = adminRoutes.map(({ method, path, envelope, handler }) => ({
+    method,
+    envelope,
+    pattern: patternOf(path),
+    handle: handler(parts),
+  }))
+  const console = createConsole()
+  installServed(app, [
+    ...routes,
+    page('/', console.page),
+    page('/console/*path', console.file),
+    page('/shared/*path', createShared()),
+  ])
+  return app
+}
+
+/** Paths that a load balancer asks for by an address. Their answers say nothing. */
+const probes: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+
+/** Refuses what a page of another origin sends, also through a name that leads here (DNS rebinding). */
+function refuseForeign({ host, allowedHosts }: AdminDeps): Koa.Middleware<ApiState> {
+  return async (context, next) => {
+    const why = foreignToPages(context.req, { listenHost: host, allowedHosts })
+    if (why === undefined || probes.has(context.path)) return next()
+    return writeFailure(context, {
+      tag: 'access_denied',
+      message: `Refused: ${why}. ADMIN_ALLOWED_HOSTS lists names that are.`,
+    })
+  }
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { adminTags } from './adminRoute.ts'
+import type { AdminRoute } from './context.ts'
+import { getSessionRoute } from './routes/session.ts'
+import { sendJson } from '../http/answers/sendBody.ts'
+import type { DocumentAbout } from '../http/apiDocument.ts'
+import { createApiDocument } from '../http/apiDocument.ts'
+import { json } from '../http/route.ts'
+import { getHealthRoute, getReadinessRoute } from '../http/routes/health.ts'
+
+const getDocument: AdminRoute = {
+  method: 'GET',
+  path: '/admin/openapi.json',
+  id: 'getApiDocument',
+  tag: 'Service',
+  summary: 'This description',
+  access: 'open',
+  envelope: 'full',
+  answers: {
+    200: {
+      description: 'An OpenAPI 3.1 document.',
+      content: json(z.looseObject({ openapi: z.string() })),
+    },
+  },
+  errors: [],
+  handler: () => {
+    let document: object | undefined
+    return async (context) => {
+      document ??= createAdminDocument()
+      sendJson(context, 200, document)
+      return undefined
+    }
+  },
+}
+
+/** Every route of the admin API, in the order in which readers see them within their group. */
+export const adminRoutes: readonly AdminRoute[] = [
+  getSessionRoute,
+  getHealthRoute,
+  getReadinessRoute,
+  getDocument,
+]
+
+const about: DocumentAbout = {
+  title: 'Darkroom for operators',
+  description: `What an operator does with accounts, money, tasks and channels. Each operation is one that the command
+line has too, and each change is recorded with the id of the key.
+
+A viewer's key gets 403 on every POST, PATCH and DELETE, and on what shows prompts and images. Unknown names in the
+query and the body are 400. A request of a foreign \`Host\` or \`Origin\` is 403.`,
+  tags: adminTags,
+  key: 'A secret of ADMIN_KEYS.',
+  errors: ['access_denied'],
+}
+
+/** Makes the OpenAPI 3.1 document of the admin API. */
+export function createAdminDocument() {
+  return createApiDocument(adminRoutes, { publicUrl: '/', about })
+}

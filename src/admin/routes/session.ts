@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { adminRoute } from '../adminRoute.ts'
+import { succeed } from '../../domain/result.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
+
+export const getSessionRoute = adminRoute({
+  method: 'GET',
+  path: '/admin/v1/session',
+  id: 'getSession',
+  tag: 'Service',
+  summary: 'Read whose key this is',
+  params: noFields,
+  input: noFields,
+  answer: [
+    200,
+    'The id of the key in the record of changes, and what it may do.',
+    z.object({ key_id: z.string(), role: z.enum(['viewer', 'operator']) }).meta({ id: 'Session' }),
+  ],
+  run: async ({ caller: { keyId, role } }) => succeed({ key_id: keyId, role }),
+})

@@ -1,0 +1,59 @@
+import type { z } from 'zod'
+import type { Result } from '../../domain/result.ts'
+import type { FieldsSchema } from '../../schema/extensionRequest.ts'
+import { noFields, parseFields, parseQuery } from '../../schema/extensionRequest.ts'
+import type { ByteBudget } from '../../streams/byteBudget.ts'
+import type { HttpFailure, RouteContext } from '../context.ts'
+import { bodyErrors } from '../errorNames.ts'
+import type { DescribedRoute } from '../route.ts'
+import { json } from '../route.ts'
+import { hasBody } from '../server.ts'
+import { receiveJson } from './receiveJson.ts'
+
+/**
+ * The input of a route beside the API contract: the query of a GET, and the JSON body of other methods, where a request
+ * without a body counts as `{}`. Every name that the schema does not have is refused.
+ */
+export type InputSchema<Input> = FieldsSchema<Input> & z.ZodObject
+
+/** Returns the part of a declaration that describes the input. */
+export function describeInput(
+  method: DescribedRoute['method'],
+  input: z.ZodObject,
+): Pick<DescribedRoute, 'query' | 'body' | 'errors'> {
+  if (method === 'GET') return { query: input, errors: queryErrors }
+  const hasFields = Object.keys(input.shape).length > 0
+  return { ...(hasFields ? { body: json(input) } : {}), errors: bodyErrors }
+}
+
+const queryErrors = ['invalid_value', 'unknown_parameter'] as const
+
+/** Limit for the JSON body. The longest one contains a URL and a few names. */
+const fieldsBytesMax = 64 * 1024
+
+/** Reads and checks the input. `payer` is whose share of the memory for bodies it takes. */
+export async function receiveInput<Input>(
+  context: RouteContext,
+  schema: InputSchema<Input>,
+  { largeBodies, payer }: { readonly largeBodies: ByteBudget; readonly payer: string },
+): Promise<Result<Input, HttpFailure>> {
+  // Koa's HEAD is answered by the route of GET.
+  if (context.method === 'GET' || context.method === 'HEAD') {
+    return parseQuery(schema, queryOf(context))
+  }
+  const query = parseQuery(noFields, queryOf(context))
+  if (!query.ok) return query
+  if (!hasBody(context.req)) return parseFields(schema, {})
+  const room = largeBodies.open(payer)
+  const options = { limitBytes: fieldsBytesMax, room }
+  const received = await receiveJson(context, options, () => false).finally(room.end)
+  return received.ok ? parseFields(schema, received.value.document) : received
+}
+
+/**
+ * The constructor of `URLSearchParams` drops a question mark at the start, so one is added. For `…??limit=1` it would
+ * otherwise drop a question mark that belongs to the name `?limit`.
+ */
+function queryOf(context: RouteContext): URLSearchParams {
+  return new URLSearchParams(`?${context.querystring}`)
+}

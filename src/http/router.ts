@@ -1,0 +1,78 @@
+import { Router } from '@koa/router'
+import type Koa from 'koa'
+import type { ApiState, Handler } from './context.ts'
+import { writeFailure } from './errors.ts'
+import type { DescribedRoute } from './route.ts'
+
+/** A route as the router needs it. */
+export type ServedRoute = Pick<DescribedRoute, 'method' | 'envelope'> & {
+  /** The path in the notation of path-to-regexp. Logs and metrics name the route by it, without backslashes. */
+  readonly pattern: string
+  readonly handle: Handler
+}
+
+/**
+ * Adds routes to an application, and then the answers to requests that match none. `notAtPath` says that a request does
+ * not mean a route, although its path has the route's pattern.
+ */
+export function installServed(
+  app: Koa<ApiState>,
+  routes: readonly ServedRoute[],
+  notAtPath: (pattern: string, path: string) => boolean = () => false,
+): void {
+  const router = new Router<ApiState>({ sensitive: true, strict: true })
+  for (const { method, pattern, envelope, handle } of routes) {
+    router.register(pattern, [method], async (context) => {
+      context.state.route = pattern.replaceAll('\\', '')
+      context.state.envelope = envelope
+      const failure = await handle(context)
+      if (failure !== undefined) writeFailure(context, failure)
+    })
+  }
+  app.use(router.routes())
+  app.use(answerUnmatched(router, notAtPath))
+}
+
+/** `/v1/tasks/{task_id}` becomes `/v1/tasks/:taskId`. */
+export function patternOf(path: string): string {
+  return path
+    .replaceAll(':', '\\:')
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) => `:${camelCase(name)}`)
+}
+
+/** `task_id` becomes `taskId`. */
+export function camelCase(name: string): string {
+  return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Returns the route of a page that people open in a browser, or of a file that it loads. */
+export function page(pattern: string, handle: Handler): ServedRoute {
+  return { method: 'GET', envelope: 'full', pattern, handle }
+}
+
+/** Answers a request that matches no route: an unknown path (404), OPTIONS (204), or a wrong method (405). */
+function answerUnmatched(
+  router: Router<ApiState>,
+  notAtPath: (pattern: string, path: string) => boolean,
+): Koa.Middleware<ApiState> {
+  const methods = new Set(router.stack.flatMap((layer) => layer.methods))
+  return async (context, next) => {
+    const { path: found, route } = router.match(context.path, context.method)
+    if (route) return next()
+    const path = found.filter(({ path: pattern }) => !notAtPath(String(pattern), context.path))
+    const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
+    // `OPTIONS *` asks about the whole server (RFC 9110 section 9.3.7).
+    const isKnown = path.length > 0 || (context.method === 'OPTIONS' && context.path === '*')
+    if (!isKnown) writeFailure(context, { tag: 'not_found' })
+    else if (context.method !== 'OPTIONS') {
+      writeFailure(context, { tag: 'method_not_allowed', allow })
+    } else {
+      const all = [...allMethods.filter((method) => methods.has(method)), 'OPTIONS']
+      context.set('Allow', (path.length > 0 ? allow : all).join(', '))
+      context.status = 204
+    }
+    return undefined
+  }
+}
+
+const allMethods = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE']

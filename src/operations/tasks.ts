@@ -110,7 +110,13 @@ function storyOf(detail: TaskDetail, workflowUrl: string | undefined) {
   return { ...summary, timeline: detail.timeline.map(eventJson) }
 }
 
-function eventJson({ atMs, event, detail }: TimelineEvent) {
+/** An event with its details, which have names of their own. */
+export type EventJson = TimelineEvent['detail'] & {
+  readonly at: string
+  readonly event: TimelineEvent['event']
+}
+
+function eventJson({ atMs, event, detail }: TimelineEvent): EventJson {
   return { at: isoTime(atMs), event, ...detail }
 }
 

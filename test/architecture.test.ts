@@ -16,8 +16,9 @@ function reachedFrom(file: string): readonly string[] {
   )
 }
 
-/** Wiring, the start of Temporal's worker, and the lists of what a store can do. */
-const puttingTogether = /^src\/(?:wiring\/|temporal\/worker\/|(?:store|blobs)\/.*Store\.ts$)/
+/** Wiring, the service of tasks, the start of Temporal's worker, and the lists of what a store can do. */
+const puttingTogether =
+  /^src\/(?:wiring\/|tasks\/taskService\.ts|temporal\/worker\/|(?:store|blobs)\/.*Store\.ts$)/
 
 /** The migration is read by its folder, and called by name. */
 const calledByName = ['src/store/schema/migrations/000001.sql']

@@ -68,13 +68,18 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'node',
   ],
   // What an operator does, for the CLI and the admin API.
-  'src/operations': ['src/domain', 'src/store', 'types:pg'],
+  'src/operations': [
+    'src/domain',
+    'src/store',
+    'src/tasks',
+    'types:src/upstream/checkChannel.ts',
+    'types:pg',
+  ],
   'src/cli': [
     'src/domain',
     'src/operations',
     'types:src/store',
     'types:src/temporal/worker/replay.ts',
-    'types:src/upstream/checkChannel.ts',
     'types:src/wiring/cliService.ts',
     'types:src/wiring/operations.ts',
     'commander',

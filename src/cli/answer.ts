@@ -1,4 +1,3 @@
-import { isoTime } from '../domain/isoTime.ts'
 import type { Result } from '../domain/result.ts'
 import type { OperationFailure } from '../operations/operation.ts'
 import { failureText } from '../operations/operation.ts'
@@ -25,24 +24,13 @@ export function valueOf<Value>(result: Result<Value, OperationFailure>): Value {
   return result.value
 }
 
-/** Returns `found`, or throws `CommandError` that there is no such thing, such as `API key "key_1"`. */
-export function existing<Found>(found: Found | undefined, what: string): Found {
-  if (found === undefined) throw new CommandError(`There is no ${what}.`)
-  return found
-}
-
-/** Returns how messages name an account. */
-export function accountNamed(name: string): string {
-  return `account named ${JSON.stringify(name)}`
-}
-
 /**
  * Formats rows as a table with headings and two spaces between columns. Aligns a column to the right if all its
  * values are numbers. Shows a missing value as `-`. Returns `whenEmpty` if there are no rows.
  */
 export function table(
   headings: readonly string[],
-  rows: readonly (readonly (string | number | undefined)[])[],
+  rows: readonly (readonly (string | number | null | undefined)[])[],
   whenEmpty: string,
 ): string {
   if (rows.length === 0) return whenEmpty
@@ -71,7 +59,7 @@ export function fields(values: Readonly<Record<string, string | number>>): strin
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
 }
 
-/** Returns a time for text answers: UTC, to the second. Returns `undefined` if there is no such time. */
-export function shortTime(atMs: number | undefined): string | undefined {
-  return atMs === undefined ? undefined : isoTime(atMs).slice(0, 19).replace('T', ' ')
+/** Returns a time of a JSON answer for text: UTC, to the second. Returns `undefined` if there is no such time. */
+export function shortTime(time: string | null | undefined): string | undefined {
+  return time?.slice(0, 19).replace('T', ' ')
 }

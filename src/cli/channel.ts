@@ -1,12 +1,10 @@
 import type { Command } from 'commander'
 import type { Answer } from './answer.ts'
-import { CommandError, shortTime, table } from './answer.ts'
-import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
+import { shortTime, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
-import type { ChannelStatus } from '../store/channels/channelAdmin.ts'
-import type { ChannelCheck } from '../upstream/checkChannel.ts'
+import type { ChannelCheckJson, ChannelJson } from '../operations/channels.ts'
 
 /** Makes the commands `channel list`, `pause`, `resume` and `check`. */
 export function channelCommands(context: CliContext): Command {
@@ -19,8 +17,8 @@ function list(context: CliContext): Command {
     'list upstream channels with their pauses, calls under way and cooldowns',
     'channel list',
   ).action(async () => {
-    const channels = await (await context.database()).channels.listChannels()
-    context.show({ json: channels.map(channelJson), text: channelTable(channels) })
+    const { data } = await (await context.operations()).channels.list()
+    context.show({ json: data, text: channelTable(data) })
   })
 }
 
@@ -36,8 +34,8 @@ function pause(context: CliContext): Command {
   )
     .option('--reason <text>', 'reason to show in channel list', 'paused by the operator')
     .action(async (name: string, { reason }: { readonly reason: string }) => {
-      const channel = await (await context.database()).channels.pauseChannel(name, reason)
-      context.show(channelAnswer(name, channel))
+      const { channels } = await context.operations()
+      context.show(channelAnswer(valueOf(await channels.pause({ name, reason }))))
     })
 }
 
@@ -47,8 +45,8 @@ function resume(context: CliContext): Command {
     'end the pause and the cooldowns of a channel: new tasks use it at once, tasks that wait for a paused channel within about a minute',
     'channel resume a-main',
   ).action(async (name: string) => {
-    const channel = await (await context.database()).channels.resumeChannel(name)
-    context.show(channelAnswer(name, channel))
+    const { channels } = await context.operations()
+    context.show(channelAnswer(valueOf(await channels.resume(name))))
   })
 }
 
@@ -58,36 +56,23 @@ function check(context: CliContext): Command {
     "make one call that costs nothing on a channel of the operator's file: can it be reached, and does it accept the credential",
     'channel check a-main',
   ).action(async (name: string) => {
-    const checked = await (await context.service()).checkChannel(name)
-    if (checked === undefined) {
-      throw new CommandError(
-        `The operator's file (DARKROOM_CONFIG) has no channel named ${JSON.stringify(name)}.`,
-      )
-    }
-    context.show(checkAnswer(name, checked))
+    const { checkChannel } = await context.service()
+    context.show(checkAnswer(valueOf(await checkChannel(name))))
   })
 }
 
-function checkAnswer(name: string, checked: ChannelCheck): Answer {
-  const { result, url, header, httpStatus, latencyMs, reason } = checked
+function checkAnswer(checked: ChannelCheckJson): Answer {
+  const { result, url, header, http_status: httpStatus, latency_ms: latencyMs } = checked
   const sent = result === 'no_credential' ? 'Nothing was sent to' : 'Sent, without a charge: GET'
-  const status = httpStatus === undefined ? '' : `, HTTP ${httpStatus} after ${latencyMs} ms`
+  const status = httpStatus === null ? '' : `, HTTP ${httpStatus} after ${latencyMs} ms`
   return {
-    json: {
-      name,
-      result,
-      url,
-      header,
-      http_status: httpStatus ?? null,
-      latency_ms: latencyMs ?? null,
-      reason: reason ?? null,
-    },
+    json: checked,
     text: `${sent} ${url} (credential in ${header})\n${result}${status}: ${explained(checked)}`,
     exitCode: result === 'accepted' || result === 'not_checked' ? 0 : 1,
   }
 }
 
-function explained({ result, reason }: ChannelCheck): string {
+function explained({ result, reason }: ChannelCheckJson): string {
   switch (result) {
     case 'accepted':
       return 'the upstream accepts the credential.'
@@ -106,40 +91,19 @@ function explained({ result, reason }: ChannelCheck): string {
   }
 }
 
-/** Returns the answer about one channel. Throws `CommandError` if there is no such channel. */
-function channelAnswer(name: string, channel: ChannelStatus | undefined): Answer {
-  if (channel === undefined) {
-    throw new CommandError(
-      `There is no channel named ${JSON.stringify(name)}. See: darkroom channel list`,
-    )
-  }
-  return { json: channelJson(channel), text: channelTable([channel]) }
+function channelAnswer(channel: ChannelJson): Answer {
+  return { json: channel, text: channelTable([channel]) }
 }
 
-function channelJson(channel: ChannelStatus) {
-  return {
-    name: channel.name,
-    paused_at: isoTimeOrNull(channel.pausedAtMs),
-    pause_reason: channel.pauseReason ?? null,
-    in_flight: channel.inFlight,
-    cooldowns: channel.cooldowns.map(({ model, untilAtMs }) => ({
-      model,
-      until: isoTime(untilAtMs),
-    })),
-  }
-}
-
-function channelTable(channels: readonly ChannelStatus[]): string {
+function channelTable(channels: readonly ChannelJson[]): string {
   return table(
     ['CHANNEL', 'STATE', 'CALLS', 'COOLDOWNS', 'REASON'],
-    channels.map(({ name, pausedAtMs, pauseReason, inFlight, cooldowns }) => [
+    channels.map(({ name, paused_at, pause_reason, in_flight, cooldowns }) => [
       name,
-      pausedAtMs === undefined ? 'active' : `paused ${shortTime(pausedAtMs)}`,
-      inFlight,
-      cooldowns
-        .map(({ model, untilAtMs }) => `${model} until ${shortTime(untilAtMs)}`)
-        .join(', ') || undefined,
-      pauseReason,
+      paused_at === null ? 'active' : `paused ${shortTime(paused_at)}`,
+      in_flight,
+      cooldowns.map(({ model, until }) => `${model} until ${shortTime(until)}`).join(', ') || null,
+      pause_reason,
     ]),
     'No channels yet: a worker registers its channels when it starts.',
   )

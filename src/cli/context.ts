@@ -1,5 +1,5 @@
 import type { Answer } from './answer.ts'
-import type { CliDatabase, CliService } from '../wiring/cliService.ts'
+import type { CliService } from '../wiring/cliService.ts'
 import type { Operations } from '../wiring/operations.ts'
 
 /**
@@ -7,10 +7,8 @@ import type { Operations } from '../wiring/operations.ts'
  * `--help` is fast and works when nothing is running. What cannot be reached throws an error that names the variable.
  */
 export type CliContext = {
-  /** Settings, the operator's file and Temporal. Connects to nothing yet. */
+  /** The schema and Temporal. Connects to nothing yet. */
   readonly service: () => Promise<CliService>
-  /** PostgreSQL, with the schema of this checkout. */
-  readonly database: () => Promise<CliDatabase>
   /** What an operator does, in the database with the schema of this checkout. */
   readonly operations: () => Promise<Operations>
   /** Prints the answer, as JSON or as text. */

@@ -1,13 +1,11 @@
 import type { Command } from 'commander'
 import type { Answer } from './answer.ts'
-import { accountNamed, existing, fields, shortTime, table } from './answer.ts'
-import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
+import { fields, shortTime, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
-import type { ApiKey } from '../domain/accounts/account.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
-import { budgetText } from '../domain/accounts/budget.ts'
 import { defined } from '../domain/defined.ts'
+import type { KeyJson } from '../operations/keys.ts'
 import { parseBudget, parseBudgetOrNone, parseDaysAsMs } from './parse.ts'
 
 /** Makes the commands `key create`, `list`, `budget` and `revoke`. */
@@ -39,16 +37,16 @@ function create(context: CliContext): Command {
       // Commander names this value after the option `--expires-days`, but `parseDaysAsMs` returned
       // milliseconds.
       const { expiresDays: expiresInMs, budget: limit } = options
-      const { issueKey } = await context.database()
-      const issued = await issueKey(account, defined({ expiresInMs, budget: limit }))
-      const { key, secret } = existing(issued, accountNamed(account))
+      const { keys } = await context.operations()
+      const terms = defined({ expiresInMs, budget: limit })
+      const key = valueOf(await keys.create({ account, ...terms }))
       context.show({
-        json: { key_id: key.keyId, secret },
+        json: { key_id: key.key_id, secret: key.secret },
         text: fields({
-          'key id': key.keyId,
-          secret: `${secret}  (cannot be shown again: store it now)`,
-          expires: shortTime(key.expiresAtMs) ?? 'never',
-          budget: key.budget === undefined ? 'none' : budgetText(key.budget),
+          'key id': key.key_id,
+          secret: `${key.secret}  (cannot be shown again: store it now)`,
+          expires: shortTime(key.expires_at) ?? 'never',
+          budget: key.budget ?? 'none',
         }),
       })
     })
@@ -59,11 +57,10 @@ function list(context: CliContext): Command {
     'list <account>',
     'list the API keys of an account, oldest first, without their secrets',
     'key list acme',
-  ).action(async (name: string) => {
-    const { accounts } = await context.database()
-    const { accountId } = existing(await accounts.findAccount(name), accountNamed(name))
-    const keys = await accounts.listKeys(accountId)
-    context.show({ json: keys.map(keyJson), text: keyTable(keys) })
+  ).action(async (account: string) => {
+    const { keys } = await context.operations()
+    const { data } = valueOf(await keys.list({ account }))
+    context.show({ json: data.map(keyJson), text: keyTable(data) })
   })
 }
 
@@ -81,8 +78,9 @@ function budget(context: CliContext): Command {
     .argument('<key-id>', 'the key')
     .argument('<budget>', 'credits per hour, day, week or month in UTC, or none', parseBudgetOrNone)
     .action(async (keyId: string, limit: Budget | undefined) => {
-      const { setBudget } = await context.database()
-      context.show(keyAnswer(keyId, await setBudget(keyId, limit)))
+      const { keys } = await context.operations()
+      const set = await keys.setBudget({ keyId, ...defined({ budget: limit }) })
+      context.show(keyAnswer(valueOf(set)))
     })
 }
 
@@ -95,41 +93,32 @@ function revoke(context: CliContext): Command {
     'revoke an API key at once; tasks that it submitted continue',
     'key revoke key_8xKQm2vT0aYc4hLd',
   ).action(async (keyId: string) => {
-    const { accounts } = await context.database()
-    context.show(keyAnswer(keyId, await accounts.revokeKey(keyId)))
+    const { keys } = await context.operations()
+    context.show(keyAnswer(valueOf(await keys.revoke(keyId))))
   })
 }
 
-function keyAnswer(keyId: string, found: ApiKey | undefined): Answer {
-  const key = existing(found, `API key ${JSON.stringify(keyId)}`)
+function keyAnswer(key: KeyJson): Answer {
   return { json: keyJson(key), text: keyTable([key]) }
 }
 
-function keyJson({ keyId, prefix, createdAtMs, expiresAtMs, revokedAtMs, budget: state }: ApiKey) {
-  return {
-    key_id: keyId,
-    prefix,
-    created_at: isoTime(createdAtMs),
-    expires_at: isoTimeOrNull(expiresAtMs),
-    revoked_at: isoTimeOrNull(revokedAtMs),
-    budget: state === undefined ? null : budgetText(state),
-    used: state?.used ?? null,
-    renews_at: isoTimeOrNull(state?.renewsAtMs),
-  }
+/** Returns the JSON of a key. The commands name the account already. */
+function keyJson({ account: _account, ...key }: KeyJson) {
+  return key
 }
 
-function keyTable(keys: readonly ApiKey[]): string {
+function keyTable(keys: readonly KeyJson[]): string {
   return table(
     ['KEY ID', 'PREFIX', 'CREATED', 'EXPIRES', 'REVOKED', 'BUDGET', 'USED', 'RENEWS'],
-    keys.map(({ keyId, prefix, createdAtMs, expiresAtMs, revokedAtMs, budget: state }) => [
-      keyId,
-      `${prefix}…`,
-      shortTime(createdAtMs),
-      shortTime(expiresAtMs),
-      shortTime(revokedAtMs),
-      state && budgetText(state),
-      state?.used,
-      shortTime(state?.renewsAtMs),
+    keys.map((key) => [
+      key.key_id,
+      `${key.prefix}…`,
+      shortTime(key.created_at),
+      shortTime(key.expires_at),
+      shortTime(key.revoked_at),
+      key.budget,
+      key.used,
+      shortTime(key.renews_at),
     ]),
     'No API keys yet. Create one: darkroom key create ACCOUNT',
   )

@@ -2,8 +2,6 @@ import type { Command } from 'commander'
 import { table } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
-import type { Violation } from '../domain/accounts/violation.ts'
-import { defined } from '../domain/defined.ts'
 
 /** Makes the command `ledger verify`. */
 export function ledgerCommands(context: CliContext): Command {
@@ -17,30 +15,19 @@ function verify(context: CliContext): Command {
     'ledger verify',
     'ledger verify --json',
   ).action(async () => {
-    const { verifyLedger } = await context.database()
-    const violations = await context.withProgress(
+    const { ledger } = await context.operations()
+    const checked = await context.withProgress(
       (seconds) => `Reading the ledger, ${seconds} s`,
-      verifyLedger,
+      ledger.verify,
     )
-    const ok = violations.length === 0
     context.show({
-      json: { ok, violations: violations.map(violationJson) },
+      json: checked,
       text: table(
         ['VIOLATION', 'ACCOUNT', 'TASK'],
-        violations.map((violation) => [violation.kind, violation.accountId, taskIdOf(violation)]),
+        checked.violations.map(({ kind, account_id, task_id }) => [kind, account_id, task_id]),
         'No violations found.',
       ),
-      exitCode: ok ? 0 : 1,
+      exitCode: checked.ok ? 0 : 1,
     })
   })
-}
-
-function violationJson(violation: Violation) {
-  const { kind, accountId } = violation
-  return { kind, account_id: accountId, ...defined({ task_id: taskIdOf(violation) }) }
-}
-
-/** Returns the task of a violation, or `undefined` when the violation is about a whole account. */
-function taskIdOf(violation: Violation): string | undefined {
-  return 'taskId' in violation ? violation.taskId : undefined
 }

@@ -26,7 +26,7 @@ export type CliStreams = {
  */
 export async function runCli(
   args: readonly string[],
-  parts: Pick<CliContext, 'service' | 'database' | 'operations'>,
+  parts: Pick<CliContext, 'service' | 'operations'>,
   streams: CliStreams,
 ): Promise<number> {
   const json = args.includes('--json')

@@ -1,26 +1,26 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import { CommandError } from './answer.ts'
+import type { Answer } from './answer.ts'
+import { valueOf } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
-import { assertNever } from '../domain/assertNever.ts'
+import type { ManyOptions } from './many.ts'
+import { dryRunAnswer, manyAnswer, requireOneOrMany, withCounts, withManyOptions } from './many.ts'
 import { defined } from '../domain/defined.ts'
-import type { TaskFailureCode } from '../domain/failure.ts'
 import { taskFailureCodes } from '../domain/failure.ts'
-import type { RetryResult } from '../store/tasks/retryTask.ts'
-import type { Since } from '../store/tasks/listTasks.ts'
-import { parseLimit, parseSince, parseTaskId } from './parse.ts'
+import type { RetriedMany, RetryFilter } from '../operations/manyTasks.ts'
+import type { Retried } from '../operations/tasks.ts'
+import { parseSince, parseTaskId } from './parse.ts'
 
-type RetryOptions = {
-  readonly code?: TaskFailureCode
-  readonly since?: Since
-  readonly limit: number
-  readonly dryRun?: true
+type RetryOptions = ManyOptions & {
+  readonly account?: string
+  readonly code?: RetryFilter['failureCode']
+  readonly since?: RetryFilter['since']
 }
 
-/** `task retry`: retries one failed task by its id, or many by their failure code and age. */
+/** `task retry`: retries one failed task by its id, or many by their account, failure code and age. */
 export function retryCommand(context: CliContext): Command {
-  return createCommand(
+  const command = createCommand(
     'retry',
     'retry a failed task, or many: each becomes a new task, for which credits are held at the current price',
     'task retry task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
@@ -28,6 +28,7 @@ export function retryCommand(context: CliContext): Command {
     'task retry --code rate_limit_exceeded --since 1d --limit 500',
   )
     .argument('[id]', 'task id', parseTaskId)
+    .option('--account <name>', 'all failed tasks of this account')
     .addOption(
       new Option('--code <code>', 'all tasks that failed with this code').choices(taskFailureCodes),
     )
@@ -36,93 +37,37 @@ export function retryCommand(context: CliContext): Command {
       'all failed tasks accepted in the last 30m, 2h, 1d, or since an ISO 8601 time',
       parseSince,
     )
-    .option('--limit <n>', 'maximum number of tasks, newest first', parseLimit, 100)
-    .option('--dry-run', 'only list the tasks that would be retried')
-    .action(async (taskId: string | undefined, options: RetryOptions, command: Command) => {
-      const many = options.code !== undefined || options.since !== undefined
-      if (many === (taskId !== undefined)) {
-        command.error('error: give either a task id, or --code or --since for many tasks')
+  return withManyOptions(command, 'tasks', 'retried').action(
+    async (taskId: string | undefined, options: RetryOptions) => {
+      const { limit, account, code, since } = options
+      const dryRun = options.dryRun === true
+      const filter = defined({ account, failureCode: code, since })
+      const given = { one: taskId !== undefined, many: Object.keys(filter).length > 0, dryRun }
+      requireOneOrMany(command, given, choices)
+      const { tasks } = await context.operations()
+      if (taskId !== undefined) {
+        const retried = valueOf(await tasks.retry(taskId))
+        return context.show({ json: retried, text: retriedText(retried) })
       }
-      if (taskId === undefined) return retryMany(context, options)
-      if (options.dryRun === true) command.error('error: --dry-run requires --code or --since')
-      return retryOne(context, taskId)
-    })
+      const result = await withCounts(context, 'retried', (onProgress) =>
+        tasks.retryMany({ filter, limit, dryRun, onProgress }),
+      )
+      return context.show(retriedAnswer(valueOf(result)))
+    },
+  )
 }
 
-async function retryOne(context: CliContext, taskId: string): Promise<void> {
-  const result = await (await (await context.database()).createRetryTask())(taskId)
-  if (result.kind !== 'retried') throw new CommandError(failureText(taskId, result))
-  context.show({
-    json: { task_id: result.taskId, retry_of: taskId },
-    text: retriedText(taskId, result.taskId),
-  })
-}
+const choices = { one: 'a task id', choices: '--account, --code or --since' }
 
-/**
- * Retries failed tasks that nobody has retried yet, newest first, one after the other. When a task cannot be
- * retried, continues with the next task, and the exit code is 1 at the end.
- */
-async function retryMany(context: CliContext, options: RetryOptions): Promise<void> {
-  const { code, since, limit } = options
-  const { tasks, createRetryTask } = await context.database()
-  const filter = { status: 'failed', notRetried: true, limit } as const
-  const listed = await tasks.listTasks({ ...filter, ...defined({ failureCode: code, since }) })
-  const taskIds = listed.map(({ task }) => task.taskId)
-  if (options.dryRun === true) {
-    context.show({
-      json: { would_retry: taskIds },
-      text: taskIds.length === 0 ? 'No failed tasks found.' : taskIds.join('\n'),
-    })
-    return
+function retriedAnswer(result: RetriedMany): Answer {
+  if ('would_retry' in result) {
+    return dryRunAnswer(result, result.would_retry, 'No failed tasks found.')
   }
-  const retried: { readonly task_id: string; readonly retry_of: string }[] = []
-  const refused: { readonly task_id: string; readonly reason: string; readonly message: string }[] =
-    []
-  const retryTask = await createRetryTask()
-  const soFar = () =>
-    `${retried.length} of ${taskIds.length} tasks retried, ${refused.length} refused`
-  await context.withProgress(soFar, async () => {
-    for (const taskId of taskIds) {
-      const result = await retryTask(taskId)
-      if (result.kind === 'retried') {
-        retried.push({ task_id: result.taskId, retry_of: taskId })
-      } else {
-        const message = failureText(taskId, result)
-        refused.push({ task_id: taskId, reason: result.kind, message })
-      }
-    }
-  })
-  context.show({
-    json: { retried, refused },
-    text: [
-      ...retried.map(({ retry_of, task_id }) => retriedText(retry_of, task_id)),
-      ...refused.map(({ message }) => message),
-      `${retried.length} retried, ${refused.length} refused.`,
-    ].join('\n'),
-    exitCode: refused.length === 0 ? 0 : 1,
-  })
+  const done = result.retried.map(retriedText)
+  const refused = result.refused.map(({ message }) => message)
+  return manyAnswer(result, { done, refused }, 'retried')
 }
 
-function retriedText(taskId: string, newTaskId: string): string {
-  return `${taskId} is retried as ${newTaskId}.`
-}
-
-function failureText(
-  taskId: string,
-  result: Exclude<RetryResult, { readonly kind: 'retried' }>,
-): string {
-  switch (result.kind) {
-    case 'unknown':
-      return `There is no task ${taskId}.`
-    case 'not_failed':
-      return `${taskId} is ${result.status}: only a failed task can be retried.`
-    case 'already_retried':
-      return `${taskId} was already retried as ${result.taskId}.`
-    case 'inputs_gone':
-      return `${taskId} cannot be retried: its prompt or its source images are no longer stored.`
-    case 'insufficient':
-      return `${taskId} cannot be retried: it costs ${result.credits} credits, more than the account has available.`
-    default:
-      return assertNever(result)
-  }
+function retriedText({ task_id, retry_of }: Retried): string {
+  return `${retry_of} is retried as ${task_id}.`
 }

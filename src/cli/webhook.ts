@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import { accountNamed, CommandError, existing, shortTime, table } from './answer.ts'
-import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
+import type { Answer } from './answer.ts'
+import { shortTime, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
+import type { ManyOptions } from './many.ts'
+import { dryRunAnswer, manyAnswer, requireOneOrMany, withManyOptions } from './many.ts'
 import { defined } from '../domain/defined.ts'
-import type { ListedWebhook } from '../store/webhooks/webhookAdmin.ts'
 import type { Delivery } from '../domain/webhooks/delivery.ts'
-import { deliveryRecord } from '../domain/webhooks/delivery.ts'
+import type { DeliveryJson, RedeliveredMany, WebhookJson } from '../operations/webhooks.ts'
 import { parseLimit } from './parse.ts'
 
 /** Makes the commands `webhook list`, `deliveries`, `redeliver`, `disable` and `delete`. */
@@ -25,12 +26,9 @@ function list(context: CliContext): Command {
   )
     .option('--account <name>', 'only webhooks of this account')
     .action(async ({ account }: { readonly account?: string }) => {
-      const database = await context.database()
-      const webhooks = await database.webhooks.listAllWebhooks(account)
-      if (webhooks.length === 0 && account !== undefined) {
-        existing(await database.accounts.findAccount(account), accountNamed(account))
-      }
-      context.show({ json: webhooks.map(webhookJson), text: webhookTable(webhooks) })
+      const { webhooks } = await context.operations()
+      const { data } = valueOf(await webhooks.list(defined({ account })))
+      context.show({ json: data, text: webhookTable(data) })
     })
 }
 
@@ -51,28 +49,50 @@ function deliveries(context: CliContext): Command {
     )
     .option('--limit <n>', 'maximum number of deliveries', parseLimit, 50)
     .action(async (webhookId: string, { limit, status }: DeliveriesOptions) => {
-      const { webhooks } = await context.database()
-      const listed = await webhooks.listDeliveries(webhookId, { limit, ...defined({ status }) })
-      if (listed.length === 0) requireWebhook(await webhooks.hasWebhook(webhookId), webhookId)
-      context.show({ json: listed.map(deliveryRecord), text: deliveryTable(listed) })
+      const { webhooks } = await context.operations()
+      const page = { webhookId, limit, ...defined({ status }) }
+      const { data } = valueOf(await webhooks.deliveries(page))
+      context.show({ json: data, text: deliveryTable(data) })
     })
 }
 
 function redeliver(context: CliContext): Command {
-  return createCommand(
-    'redeliver <delivery>',
-    'deliver an event again, with the same id; refused while its webhook is disabled',
+  const command = createCommand(
+    'redeliver',
+    'deliver an event again, with the same id, or all that failed; refused while the webhook is disabled',
     'webhook redeliver whd_0123456789abcdef0123456789abcdef',
-  ).action(async (deliveryId: string) => {
-    const result = await (await context.database()).webhooks.redeliverAny(deliveryId)
-    if (result.kind === 'missing') {
-      throw new CommandError(`There is no delivery ${deliveryId}, or its webhook is deleted.`)
-    }
-    if (result.kind === 'disabled') {
-      throw new CommandError('The webhook of this delivery is disabled. Its account can enable it.')
-    }
-    context.show({ json: deliveryRecord(result.delivery), text: 'The delivery is due now.' })
-  })
+    'webhook redeliver --webhook wh_0123456789ABCDEFGHIJKLMN --dry-run',
+  )
+    .argument('[delivery]', 'delivery id')
+    .option('--webhook <webhook>', 'all failed deliveries of this webhook')
+  return withManyOptions(command, 'deliveries', 'made again').action(
+    async (
+      deliveryId: string | undefined,
+      options: ManyOptions & { readonly webhook?: string },
+    ) => {
+      const { webhook, limit } = options
+      const dryRun = options.dryRun === true
+      const given = { one: deliveryId !== undefined, many: webhook !== undefined, dryRun }
+      requireOneOrMany(command, given, { one: 'a delivery id', choices: '--webhook' })
+      const { webhooks } = await context.operations()
+      if (webhook !== undefined) {
+        const result = await webhooks.redeliverFailed({ webhookId: webhook, limit, dryRun })
+        context.show(redeliveredAnswer(valueOf(result)))
+      } else if (deliveryId !== undefined) {
+        const json = valueOf(await webhooks.redeliver(deliveryId))
+        context.show({ json, text: 'The delivery is due now.' })
+      }
+    },
+  )
+}
+
+function redeliveredAnswer(result: RedeliveredMany): Answer {
+  if ('would_redeliver' in result) {
+    return dryRunAnswer(result, result.would_redeliver, 'No failed deliveries found.')
+  }
+  const done = result.redelivered.map((id) => `${id} is due now.`)
+  const refused = result.refused.map(({ delivery_id, message }) => `${delivery_id}: ${message}`)
+  return manyAnswer(result, { done, refused }, 'due')
 }
 
 function disable(context: CliContext): Command {
@@ -81,12 +101,9 @@ function disable(context: CliContext): Command {
     'disable a webhook: its pending deliveries fail; its account can enable it again',
     'webhook disable wh_0123456789ABCDEFGHIJKLMN',
   ).action(async (webhookId: string) => {
-    const { webhooks } = await context.database()
-    requireWebhook(await webhooks.endWebhook(webhookId, 'disabled'), webhookId)
-    context.show({
-      json: { webhook_id: webhookId, status: 'disabled' },
-      text: 'Disabled. Its pending deliveries fail.',
-    })
+    const { webhooks } = await context.operations()
+    const json = valueOf(await webhooks.disable(webhookId))
+    context.show({ json, text: 'Disabled. Its pending deliveries fail.' })
   })
 }
 
@@ -96,64 +113,43 @@ function remove(context: CliContext): Command {
     'delete a webhook: its pending deliveries fail; its account can register another',
     'webhook delete wh_0123456789ABCDEFGHIJKLMN',
   ).action(async (webhookId: string) => {
-    const { webhooks } = await context.database()
-    requireWebhook(await webhooks.endWebhook(webhookId, 'deleted'), webhookId)
-    context.show({
-      json: { webhook_id: webhookId, deleted: true },
-      text: 'Deleted. Its pending deliveries fail.',
-    })
+    const { webhooks } = await context.operations()
+    const json = valueOf(await webhooks.delete(webhookId))
+    context.show({ json, text: 'Deleted. Its pending deliveries fail.' })
   })
 }
 
-function requireWebhook(exists: boolean, webhookId: string): void {
-  if (!exists) throw new CommandError(`There is no webhook ${webhookId}.`)
-}
-
-function webhookJson(webhook: ListedWebhook) {
-  return {
-    webhook_id: webhook.webhookId,
-    account: webhook.account,
-    url: webhook.url,
-    status: webhook.status,
-    key_id: webhook.keyId,
-    created_at: isoTime(webhook.createdAtMs),
-    pending: webhook.pending,
-    oldest_pending_at: isoTimeOrNull(webhook.oldestPendingMs),
-    failing_since: isoTimeOrNull(webhook.failingSinceMs),
-  }
-}
-
-function webhookTable(webhooks: readonly ListedWebhook[]): string {
+function webhookTable(webhooks: readonly WebhookJson[]): string {
   return table(
     ['WEBHOOK', 'ACCOUNT', 'STATUS', 'KEY', 'PENDING', 'OLDEST PENDING', 'FAILING SINCE', 'URL'],
     webhooks.map((webhook) => [
-      webhook.webhookId,
+      webhook.webhook_id,
       webhook.account,
       webhook.status,
-      webhook.keyId,
+      webhook.key_id,
       webhook.pending,
-      shortTime(webhook.oldestPendingMs),
-      shortTime(webhook.failingSinceMs),
+      shortTime(webhook.oldest_pending_at),
+      shortTime(webhook.failing_since),
       webhook.url,
     ]),
     'No webhooks found.',
   )
 }
 
-function deliveryTable(listed: readonly Delivery[]): string {
+function deliveryTable(listed: readonly DeliveryJson[]): string {
   return table(
     ['DELIVERY', 'EVENT', 'TASK', 'STATUS', 'TRIES', 'LAST', 'CREATED', 'NEXT TRY'],
-    listed.map(({ deliveryId, event, taskId, status, attempts, createdAtMs, nextAttemptAtMs }) => {
+    listed.map(({ attempts, ...delivery }) => {
       const last = attempts.at(-1)
       return [
-        deliveryId,
-        event,
-        taskId,
-        status,
+        delivery.delivery_id,
+        delivery.event,
+        delivery.task_id,
+        delivery.status,
         attempts.length,
-        last?.httpStatus ?? last?.error,
-        shortTime(createdAtMs),
-        shortTime(nextAttemptAtMs),
+        last?.http_status ?? last?.error,
+        shortTime(delivery.created_at),
+        shortTime(delivery.next_attempt_at),
       ]
     }),
     'No deliveries found.',

@@ -13,6 +13,7 @@ import { engineFileName, runtimeFileName, writeRuntimeFile } from '../config/run
 import { isLoopback } from '../http/foreignRequest.ts'
 import { migrate } from '../store/schema/migrate.ts'
 import { pricedSettings } from '../wiring/app.ts'
+import { cliActor } from '../wiring/cliActor.ts'
 import type { Child, Launch } from './child.ts'
 import { StartError } from './command.ts'
 import { embeddedAdminKey, lockFile, makePrivateFolder } from './dataDir.ts'
@@ -94,7 +95,10 @@ async function start(): Promise<void> {
   enginePath = join(dataDir, engineFileName)
   void provideTemporal(config, postgres, launch).catch(sayWithoutTemporal).finally(endProgress)
   const databaseUrl = givenUrl ?? (await ensureDatabase(postgres, 'darkroom'))
-  const { applied } = await migrate({ databaseUrl: config.databaseSessionUrl ?? databaseUrl })
+  const { applied } = await migrate({
+    databaseUrl: config.databaseSessionUrl ?? databaseUrl,
+    actor: cliActor(),
+  })
   if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
   const parts = { databaseUrl, ...temporalAddresses(config) }
   if (withSimulator) simulator = await startSimulator({ port: config.simulatorPort })

@@ -11,7 +11,7 @@ import type { AccountPage, TopUpRefusal } from '../store/accounts/accounts.ts'
 import * as store from '../store/accounts/accounts.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { listOf } from './operation.ts'
+import { listOf, pageOf } from './operation.ts'
 
 export type AccountJson = {
   readonly account_id: string
@@ -119,9 +119,7 @@ export async function listAccounts(
   { pool }: OperationDeps,
   page: AccountPage = {},
 ): Promise<List<AccountJson>> {
-  const { limit } = page
-  const more = { ...page, ...defined({ limit: limit && limit + 1 }) }
-  return listOf((await store.listAccounts(pool, more)).map(accountJson), limit)
+  return listOf((await store.listAccounts(pool, pageOf(page))).map(accountJson), page.limit)
 }
 
 /** The failure for the name of no account. */

@@ -5,7 +5,7 @@ import type { AuditEntry, AuditFilter } from '../store/audit.ts'
 import { insertAudit, readAudit } from '../store/audit.ts'
 import { withTransaction } from '../store/connection/transaction.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { listOf } from './operation.ts'
+import { codeOf, listOf, pageOf } from './operation.ts'
 
 /** What an operator changes. `params` must contain no secret. */
 export type Change = Pick<AuditEntry, 'action' | 'target' | 'params'>
@@ -24,14 +24,10 @@ export async function audited<Value>(
     await client.query('savepoint unchanged')
     const result = await work(client)
     if (!result.ok) await client.query('rollback to savepoint unchanged')
-    await insertAudit(client, { ...change, actor, outcome: outcomeOf(result) })
+    const outcome = result.ok ? 'done' : codeOf(result.failure)
+    await insertAudit(client, { ...change, actor, outcome })
     return result
   })
-}
-
-function outcomeOf(result: Result<unknown, OperationFailure>): string {
-  if (result.ok) return 'done'
-  return result.failure.kind === 'refused' ? result.failure.code : result.failure.kind
 }
 
 export type AuditJson = AuditEntry & { readonly audit_id: number; readonly at: string }
@@ -41,7 +37,7 @@ export async function listAudit(
   { pool }: OperationDeps,
   filter: AuditFilter,
 ): Promise<List<AuditJson>> {
-  const rows = await readAudit(pool, { ...filter, limit: filter.limit + 1 })
+  const rows = await readAudit(pool, pageOf(filter))
   const json = rows.map(({ auditId, atMs, ...entry }) => {
     return { audit_id: auditId, at: isoTime(atMs), ...entry }
   })

@@ -30,6 +30,19 @@ export function failureText(failure: OperationFailure): string {
   return failure.kind === 'not_found' ? `There is no ${failure.what}.` : failure.message
 }
 
+/** Returns the code of a failure, as the audit and the answers of bulk operations have it. */
+export function codeOf(failure: OperationFailure): string {
+  return failure.kind === 'refused' ? failure.code : failure.kind
+}
+
+/** The failure of a list that should go on after an id that is not in it. */
+export const unknownAfter: OperationFailure = {
+  kind: 'refused',
+  code: 'invalid_value',
+  message: '`after` must be the id of a row of this list.',
+  param: 'after',
+}
+
 /** One page of a list. With `has_more` more rows follow the last one. */
 export type List<Row> = {
   readonly object: 'list'
@@ -40,4 +53,9 @@ export type List<Row> = {
 /** Returns one page of `rows`, which has one row more than `limit` when more follow. Without a limit, all of them. */
 export function listOf<Row>(rows: readonly Row[], limit = rows.length): List<Row> {
   return { object: 'list', data: rows.slice(0, limit), has_more: rows.length > limit }
+}
+
+/** Returns the page that must be read for `listOf`: one row more. */
+export function pageOf<Page extends { readonly limit?: number }>(page: Page): Page {
+  return page.limit === undefined ? page : { ...page, limit: page.limit + 1 }
 }

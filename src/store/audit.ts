@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 
 /** One change by an operator, or the refusal of one. */
 export type AuditEntry = {
@@ -28,7 +28,7 @@ export type AuditFilter = {
 }
 
 /** Adds a row to the audit. Call it in the transaction of the change. */
-export async function insertAudit(client: PoolClient, entry: AuditEntry): Promise<void> {
+export async function insertAudit(client: ClientBase, entry: AuditEntry): Promise<void> {
   const { actor, action, target, params, outcome } = entry
   await client.query(
     'insert into audit (actor, action, target, params, outcome) values ($1, $2, $3, $4, $5)',

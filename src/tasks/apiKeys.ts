@@ -49,7 +49,7 @@ type IssueKeyDeps = {
  */
 export type IssueKey = (
   accountName: string,
-  terms?: Pick<NewApiKey, 'expiresInMs' | 'budget'>,
+  terms?: Partial<Pick<NewApiKey, 'keyId' | 'expiresInMs' | 'budget'>>,
 ) => Promise<{ readonly key: ApiKey; readonly secret: string } | undefined>
 
 /** Creates the function that makes new API keys. */

@@ -5,7 +5,6 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
-import type { TaskAdmin } from '../store/tasks/taskStore.ts'
 import type { TaskDetail, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
 import type { OutcomeClass } from '../domain/upstream/upstreamCall.ts'
 
@@ -27,7 +26,7 @@ const queuedMax = 4_096
  */
 export function createTracing(deps: {
   readonly process: 'api' | 'worker'
-  readonly readTaskDetail: TaskAdmin['readTaskDetail']
+  readonly readTaskDetail: (taskId: string) => Promise<TaskDetail | undefined>
   readonly onError: (taskId: string, error: unknown) => void
 }) {
   const processor = new BatchSpanProcessor({

@@ -8,9 +8,8 @@ export async function operate(args: readonly string[], streams: CliStreams): Pro
   const service = () =>
     (opened ??= import('./cliService.ts').then(({ createCliService }) => createCliService()))
   try {
-    const database = async () => (await service()).database()
     const operations = async () => (await service()).operations()
-    return await runCli(args, { service, database, operations }, streams)
+    return await runCli(args, { service, operations }, streams)
   } finally {
     await opened?.then(({ close }) => close()).catch(() => {})
   }

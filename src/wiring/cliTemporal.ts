@@ -30,11 +30,13 @@ export function readHistory(config: Config, taskId: string): Promise<string | un
 }
 
 /**
- * Asks the run of a task to end that is already cancelled in PostgreSQL. Never throws, because the run notices the end
+ * Asks the runs of tasks to end that are already cancelled in PostgreSQL. Never throws, because a run notices the end
  * of its task by itself a little later.
  */
-export async function cancelRun(config: Config, taskId: string): Promise<void> {
-  await withTemporal(config, (temporal) => cancelWorkflow(temporal, taskId)).catch(() => {})
+export async function cancelRuns(config: Config, taskIds: readonly string[]): Promise<void> {
+  await withTemporal(config, async (temporal) => {
+    for (const taskId of taskIds) await cancelWorkflow(temporal, taskId)
+  }).catch(() => {})
 }
 
 /** Runs `work` with a connection. Throws `CommandError`, which names TEMPORAL_ADDRESS, when Temporal fails. */

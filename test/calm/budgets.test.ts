@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
-import { setBudget } from '../../src/store/accounts/budgets.ts'
-import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
+import { listKeys } from '../../src/store/accounts/apiKeys.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
@@ -22,9 +21,8 @@ const cli = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.en
 /** A key with a budget. A submit of `low` costs 6 credits. */
 async function openKey(budget: Budget) {
   const { keyId, secret, accountId } = await service.account()
-  const accounts = createAccountStore(service.pool)
-  await setBudget(service.pool, keyId, budget)
-  const used = async () => (await accounts.listKeys(accountId))[0]?.budget?.used
+  await cli('key', 'budget', keyId, `${budget.credits}/${budget.period}`)
+  const used = async () => (await listKeys(service.pool, accountId))[0]?.budget?.used
   return { client: createClient(service.url, secret), used }
 }
 

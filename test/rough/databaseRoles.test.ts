@@ -46,7 +46,7 @@ async function runRolesFile(): Promise<void> {
 
 adminUrl = (await embeddedStack()).databaseUrl
 await runRolesFile()
-await migrate({ databaseUrl: urlOf('darkroom_owner', 'darkroom') })
+await migrate({ databaseUrl: urlOf('darkroom_owner', 'darkroom'), actor: 'cli:test@host' })
 const environment = { DATABASE_URL: urlOf('darkroom_app', 'darkroom') }
 const service = await startTestService({ environment })
 

@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
+import { listKeys } from '../../src/store/accounts/apiKeys.ts'
 import { setBudget } from '../../src/store/accounts/budgets.ts'
+import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { createIssueKey } from '../../src/tasks/apiKeys.ts'
@@ -25,6 +27,10 @@ const world = useAttemptWorld()
 const failure: TaskFailure = { code: 'cancelled', cause: 'cancelled', workPossible: false }
 const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
 
+function changeBudget(keyId: string, budget: Budget | undefined) {
+  return withTransaction(world.pool, (client) => setBudget(client, keyId, budget))
+}
+
 /** An account with 100,000 credits and one key. Each submit costs 10. */
 async function openKey(budget?: Budget) {
   const { pool } = world
@@ -37,7 +43,7 @@ async function openKey(budget?: Budget) {
   const keyId = issued?.key.keyId ?? ''
   const { accept } = createTestAccept(pool)
   const budgetOf = async () => {
-    const keys = await accounts.listKeys(caller.accountId)
+    const keys = await listKeys(pool, caller.accountId)
     return keys.find((key) => key.keyId === keyId)?.budget
   }
   return {
@@ -133,12 +139,13 @@ describe('a budget', () => {
     await key.submit()
     const retryId = newTaskId(randomBytes)
     const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
-    const retried = await retryTask(pool, { taskId: failed, newTaskId: retryId, termsOf })
+    const retry = { taskId: failed, newTaskId: retryId, termsOf }
+    const retried = await withTransaction(pool, (client) => retryTask(client, retry))
     expect(retried).toMatchObject({ kind: 'retried' })
     expect(await key.used()).toBe(10)
     await world.attempts.failTask(retryId, failure, 0)
     expect(await key.used()).toBe(10)
-    await setBudget(pool, key.keyId, { credits: 10, period: 'month' })
+    await changeBudget(key.keyId, { credits: 10, period: 'month' })
     expect(await key.used()).toBe(10)
     await assertLedgerVerifies(pool)
   })
@@ -186,10 +193,10 @@ describe('a budget that is set later', () => {
     const ofOtherKey = { caller: { ...key, keyId: 'key_other' }, request: generateRequest() }
     expect(await accept(ofOtherKey)).toMatchObject({ ok: true })
     await key.submit()
-    const set = await setBudget(pool, keyId, { credits: 40, period: 'month' })
-    expect(set?.budget).toMatchObject({ credits: 40, period: 'month', used: 31 })
+    const changed = await changeBudget(keyId, { credits: 40, period: 'month' })
+    expect(changed?.budget).toMatchObject({ credits: 40, period: 'month', used: 31 })
     expect(await key.submit()).toBeUndefined()
-    await setBudget(pool, keyId, undefined)
+    await changeBudget(keyId, undefined)
     expect(await key.used()).toBeUndefined()
     expect(await key.submit()).toBeDefined()
   })
@@ -198,16 +205,16 @@ describe('a budget that is set later', () => {
     const { pool } = world
     const key = await openKey()
     const live: string[] = []
-    const set = new AbortController()
+    const over = new AbortController()
     let submits = 0
     const changes = (async () => {
       for (const period of ['month', 'day', 'week', 'month', 'month'] as const) {
-        await setBudget(pool, key.keyId, { credits: 50_000, period })
+        await changeBudget(key.keyId, { credits: 50_000, period })
       }
-      set.abort()
+      over.abort()
     })()
     await runParallel(8, 8, async () => {
-      while (!set.signal.aborted) {
+      while (!over.signal.aborted) {
         live.push((await key.submit()) ?? '')
         const first = (submits += 1) % 3 === 0 ? live.shift() : undefined
         if (first !== undefined) await world.attempts.failTask(first, failure, 0)

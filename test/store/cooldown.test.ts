@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
 import { listChannels, resumeChannel } from '../../src/store/channels/channelAdmin.ts'
+import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import {
@@ -246,7 +247,7 @@ describe('after an operator fault', () => {
     expect((await cooldownOf(own))[0]?.seconds).toBe(900)
     const [listed] = await listChannels(world.pool, 'listed')
     expect(listed?.cooldowns).toMatchObject([{ model: '*' }])
-    await resumeChannel(world.pool, 'listed')
+    await withTransaction(world.pool, (client) => resumeChannel(client, 'listed'))
     expect([await ask(own), await ask(own)]).toEqual(['opened', 'opened'])
   })
 })

@@ -3,6 +3,7 @@ import { migrate, requireSchema } from '../../src/store/schema/migrate.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 const database = useTestDatabase()
+const actor = 'cli:test@host'
 
 /** Replaces the migrated schema by an empty one. */
 async function startOver(): Promise<void> {
@@ -13,20 +14,20 @@ describe('migrate', () => {
   it('applies each migration once when many processes migrate at once', async () => {
     await startOver()
     const { databaseUrl } = database
-    const all = await Promise.all([1, 2, 3, 4, 5, 6].map(() => migrate({ databaseUrl })))
+    const all = await Promise.all([1, 2, 3, 4, 5, 6].map(() => migrate({ databaseUrl, actor })))
     const applied = all.flatMap((one) => one.applied)
     expect(applied.length).toBeGreaterThan(0)
     expect(new Set(applied).size).toBe(applied.length)
-    expect(await migrate({ databaseUrl })).toEqual({ applied: [] })
+    expect(await migrate({ databaseUrl, actor })).toEqual({ applied: [] })
   })
 
   it('leaves the queue for a locked table between its tries, and migrates when the lock is free', async () => {
     await startOver()
     const { databaseUrl, pool } = database
-    await migrate({ databaseUrl })
+    await migrate({ databaseUrl, actor })
     const holder = await pool.connect()
     await holder.query('begin; lock table schema_migration in access exclusive mode')
-    const migrating = migrate({ databaseUrl })
+    const migrating = migrate({ databaseUrl, actor })
     const waiting = async () => {
       const { rowCount } = await pool.query(
         `select from pg_stat_activity where datname = current_database()
@@ -44,16 +45,16 @@ describe('migrate', () => {
   it('refuses when a migration was changed after it was applied', async () => {
     await startOver()
     const { databaseUrl } = database
-    await migrate({ databaseUrl })
+    await migrate({ databaseUrl, actor })
     await database.pool.query(`update schema_migration set checksum = 'other' where version = 1`)
-    await expect(migrate({ databaseUrl })).rejects.toThrow(/000001\.sql was changed/)
+    await expect(migrate({ databaseUrl, actor })).rejects.toThrow(/000001\.sql was changed/)
   })
 })
 
 describe('requireSchema', () => {
   it('accepts the schema that the process needs, and a newer one', async () => {
     await startOver()
-    await migrate({ databaseUrl: database.databaseUrl })
+    await migrate({ databaseUrl: database.databaseUrl, actor })
     await expect(requireSchema(database.pool)).resolves.toBeUndefined()
     await database.pool.query(
       `insert into schema_migration (version, name, checksum) values (999999, 'later', '')`,

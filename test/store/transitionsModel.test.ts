@@ -2,6 +2,8 @@ import type { Pool } from 'pg'
 import { expect, it } from 'vitest'
 import { createPool } from '../../src/store/connection/pool.ts'
 import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
+import { rollback, withTransaction } from '../../src/store/connection/transaction.ts'
+import type { RetryResult } from '../../src/store/tasks/retryTask.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
 import { createTestAttempts, testChannel, testMeta } from '../support/database/testAttempts.ts'
@@ -48,7 +50,11 @@ async function createLane(pool: Pool): Promise<(step: Step) => Promise<string>> 
         return attempts.cancelTask(taskId, isMild ? 'client_left' : 'asked')
       case 'retry': {
         const terms = { credits: step.credits, deadlineMs: 3_600_000, hardEndMs: 7_200_000 }
-        return (await retryTask(pool, { ...step, termsOf: () => terms })).kind
+        const retried = await withTransaction<RetryResult>(pool, async (client) => {
+          const result = await retryTask(client, { ...step, termsOf: () => terms })
+          return result.kind === 'retried' ? result : rollback(result)
+        })
+        return retried.kind
       }
       case 'purge':
         return String(await purgeTasks(pool, 100))

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
 import { randomText } from '../../src/domain/ids.ts'
 import { createAuthenticate, createIssueKey } from '../../src/tasks/apiKeys.ts'
+import { revokeKey } from '../../src/store/accounts/apiKeys.ts'
 import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
 import { createTestCaller } from '../support/database/testAccept.ts'
@@ -58,9 +59,9 @@ describe('authenticate', () => {
   })
 
   it('refuses a key from the moment of its revocation', async () => {
-    const { key, secret, accounts } = await issue()
+    const { key, secret } = await issue()
     expect(await authenticateWith()(secret)).toBeDefined()
-    await accounts.revokeKey(key.keyId)
+    await revokeKey(database.pool, key.keyId)
     expect(await authenticateWith()(secret)).toBeUndefined()
   })
 

@@ -18,6 +18,8 @@ export type Account = {
 /** An API key without its secret, which is stored nowhere. */
 export type ApiKey = {
   readonly keyId: string
+  /** The name of its account. */
+  readonly account: string
   readonly prefix: string
   readonly createdAtMs: number
   readonly expiresAtMs?: number

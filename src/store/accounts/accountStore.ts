@@ -5,17 +5,15 @@ import { listOwnTasks } from '../tasks/listTasks.ts'
 import type { NewAccount } from './accounts.ts'
 import { createAccount, findAccount, readAccount } from './accounts.ts'
 import type { NewApiKey } from './apiKeys.ts'
-import { createKey, listKeys, revokeKey } from './apiKeys.ts'
+import { createKey } from './apiKeys.ts'
 import { readUsage } from './readUsage.ts'
 
-/** For the operator's commands on accounts, API keys and deposits. */
+/** For making accounts and API keys. */
 export function createAccountStore(pool: Pool) {
   return {
     createAccount: (account: NewAccount) => createAccount(pool, account),
     findAccount: (name: string) => findAccount(pool, name),
     createKey: (key: NewApiKey) => createKey(pool, key),
-    listKeys: (accountId: string) => listKeys(pool, accountId),
-    revokeKey: (keyId: string) => revokeKey(pool, keyId),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { Budget, BudgetState } from '../../domain/accounts/budget.ts'
 import type { ApiKey, Caller } from '../../domain/accounts/account.ts'
 import { defined } from '../../domain/defined.ts'
@@ -19,6 +19,7 @@ export type NewApiKey = {
 
 type KeyRow = {
   readonly keyId: string
+  readonly account: string
   readonly prefix: string
   readonly createdAtMs: number
   readonly expiresAtMs: number | null
@@ -27,9 +28,9 @@ type KeyRow = {
 }
 
 /** Inserts an API key. The database contains the hash of the key's secret, never the secret. */
-export async function createKey(pool: Pool, key: NewApiKey): Promise<ApiKey> {
+export async function createKey(client: Pool | PoolClient, key: NewApiKey): Promise<ApiKey> {
   const { keyId, accountId, prefix, pepperId, secretHash, expiresInMs, budget } = key
-  const { rows } = await pool.query<KeyRow>(
+  const { rows } = await client.query<KeyRow>(
     `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash, expires_at,
        budget_credits, budget_period)
      values ($1, $2, $3, $4, $5, now() + $6::float8 * interval '1 millisecond', $7, $8)
@@ -49,20 +50,31 @@ export async function createKey(pool: Pool, key: NewApiKey): Promise<ApiKey> {
   return keyOf(rows[0])
 }
 
+/** One page of keys. `after` is the id of the last key of the page before. Without a limit, all keys. */
+export type KeyPage = { readonly after?: string; readonly limit?: number }
+
 /** Returns the keys of an account, oldest first, including revoked and expired keys. */
-export async function listKeys(pool: Pool, accountId: string): Promise<readonly ApiKey[]> {
+export async function listKeys(
+  pool: Pool,
+  accountId: string,
+  { after, limit }: KeyPage = {},
+): Promise<readonly ApiKey[]> {
   const { rows } = await pool.query<KeyRow>(
-    `select ${keyColumns} from api_key where account_id = $1 order by created_at, key_id`,
-    [accountId],
+    `select ${keyColumns} from api_key where account_id = $1 and ($2::text is null or
+       (created_at, key_id) > (select created_at, key_id from api_key where key_id = $2))
+     order by created_at, key_id limit $3`,
+    [accountId, after ?? null, limit ?? null],
   )
   return rows.map(keyOf)
 }
 
 /** Returns a key, or `undefined` when there is no such key. */
-export async function readKey(pool: Pool, keyId: string): Promise<ApiKey | undefined> {
-  const { rows } = await pool.query<KeyRow>(`select ${keyColumns} from api_key where key_id = $1`, [
-    keyId,
-  ])
+export async function readKey(
+  client: Pool | PoolClient,
+  keyId: string,
+): Promise<ApiKey | undefined> {
+  const sql = `select ${keyColumns} from api_key where key_id = $1`
+  const { rows } = await client.query<KeyRow>(sql, [keyId])
   return rows[0] && keyOf(rows[0])
 }
 
@@ -71,8 +83,11 @@ export async function readKey(pool: Pool, keyId: string): Promise<ApiKey | undef
  * keeps its time of revocation. The statement uses `clock_timestamp()` instead of `now()`, so that the key is
  * refused as soon as this function returns.
  */
-export async function revokeKey(pool: Pool, keyId: string): Promise<ApiKey | undefined> {
-  const { rows } = await pool.query<KeyRow>(
+export async function revokeKey(
+  client: Pool | PoolClient,
+  keyId: string,
+): Promise<ApiKey | undefined> {
+  const { rows } = await client.query<KeyRow>(
     `update api_key set revoked_at = coalesce(revoked_at, clock_timestamp())
      where key_id = $1 returning ${keyColumns}`,
     [keyId],
@@ -85,6 +100,7 @@ function keyOf({ expiresAtMs, revokedAtMs, budget, ...row }: KeyRow): ApiKey {
 }
 
 const keyColumns = `key_id as "keyId", prefix,
+  (select name from account a where a.account_id = api_key.account_id) as account,
   (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
   (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
   (extract(epoch from revoked_at) * 1000)::float8 as "revokedAtMs",

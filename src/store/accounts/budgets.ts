@@ -1,7 +1,6 @@
-import type { Pool } from 'pg'
+import type { PoolClient } from 'pg'
 import type { ApiKey } from '../../domain/accounts/account.ts'
 import type { Budget } from '../../domain/accounts/budget.ts'
-import { withTransaction } from '../connection/transaction.ts'
 import { readKey } from './apiKeys.ts'
 
 /**
@@ -13,23 +12,21 @@ import { readKey } from './apiKeys.ts'
  * commit. So each of them is either counted here or sees the budget. Throws when the lock is not free in time.
  */
 export async function setBudget(
-  pool: Pool,
+  client: PoolClient,
   keyId: string,
   budget: Budget | undefined,
 ): Promise<ApiKey | undefined> {
-  await withTransaction(pool, async (client) => {
-    // Submits that come after the lock wait behind it, so it must not wait for long.
-    await client.query(`set local lock_timeout = '2s'`)
-    await client.query('lock table ledger in share mode')
-    const { credits = null, period = null } = budget ?? {}
-    await client.query(
-      'update api_key set budget_credits = $2, budget_period = $3 where key_id = $1',
-      [keyId, credits, period],
-    )
-    await client.query('delete from budget_use where key_id = $1', [keyId])
-    await client.query(countSql, [keyId])
-  })
-  return readKey(pool, keyId)
+  // Submits that come after the lock wait behind it, so it must not wait for long.
+  await client.query(`set local lock_timeout = '2s'`)
+  await client.query('lock table ledger in share mode')
+  const { credits = null, period = null } = budget ?? {}
+  await client.query(
+    'update api_key set budget_credits = $2, budget_period = $3 where key_id = $1',
+    [keyId, credits, period],
+  )
+  await client.query('delete from budget_use where key_id = $1', [keyId])
+  await client.query(countSql, [keyId])
+  return readKey(client, keyId)
 }
 
 /**

@@ -1,7 +1,6 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { ModelId } from '../../domain/models/models.ts'
-import { withTransaction } from '../connection/transaction.ts'
 
 /** The state of a channel, which all workers share. */
 export type ChannelStatus = {
@@ -12,15 +11,6 @@ export type ChannelStatus = {
   readonly inFlight: number
   /** Models that may not be called on the channel until `untilAtMs`. */
   readonly cooldowns: readonly { readonly model: ModelId; readonly untilAtMs: number }[]
-}
-
-/** For the operator's commands that list, pause and resume channels. */
-export function createChannelAdmin(pool: Pool) {
-  return {
-    listChannels: () => listChannels(pool),
-    pauseChannel: (name: string, reason: string) => pauseChannel(pool, name, reason),
-    resumeChannel: (name: string) => resumeChannel(pool, name),
-  }
 }
 
 /**
@@ -39,28 +29,29 @@ export async function ensureChannels(pool: Pool, names: readonly string[]): Prom
  * there is no such channel.
  */
 export async function pauseChannel(
-  pool: Pool,
+  client: Pool | PoolClient,
   name: string,
   reason: string,
 ): Promise<ChannelStatus | undefined> {
-  await pool.query(pauseSql, [name, reason])
-  return readChannel(pool, name)
+  await client.query(pauseSql, [name, reason])
+  return readChannel(client, name)
 }
 
 const pauseSql = `
   update channel set paused_at = now(), pause_reason = $2 where name = $1 and paused_at is null`
 
 /**
- * Ends a channel's pause and its cooldowns. Returns `undefined` when there is no such channel.
+ * Ends a channel's pause and its cooldowns. Must run in a transaction. Returns `undefined` when there is no such channel.
  */
-export async function resumeChannel(pool: Pool, name: string): Promise<ChannelStatus | undefined> {
-  await withTransaction(pool, async (client) => {
-    // This update comes first because it locks the channel's row, which also protects the channel's cooldowns.
-    // Transactions lock a channel before its cooldowns, so that they cannot deadlock.
-    await client.query(resumeSql, [name])
-    await client.query('delete from cooldown where channel = $1', [name])
-  })
-  return readChannel(pool, name)
+export async function resumeChannel(
+  client: PoolClient,
+  name: string,
+): Promise<ChannelStatus | undefined> {
+  // This update comes first because it locks the channel's row, which also protects the channel's cooldowns.
+  // Transactions lock a channel before its cooldowns, so that they cannot deadlock.
+  await client.query(resumeSql, [name])
+  await client.query('delete from cooldown where channel = $1', [name])
+  return readChannel(client, name)
 }
 
 const resumeSql = `
@@ -74,16 +65,22 @@ type ChannelRow = {
   readonly cooldowns: ChannelStatus['cooldowns']
 }
 
-async function readChannel(pool: Pool, name: string): Promise<ChannelStatus | undefined> {
-  return (await listChannels(pool, name))[0]
+async function readChannel(
+  client: Pool | PoolClient,
+  name: string,
+): Promise<ChannelStatus | undefined> {
+  return (await listChannels(client, name))[0]
 }
 
 /**
  * Returns the channels that any worker has had in its configuration since the installation, sorted by name. With
  * `name`, returns only that channel.
  */
-export async function listChannels(pool: Pool, name?: string): Promise<readonly ChannelStatus[]> {
-  const { rows } = await pool.query<ChannelRow>(listSql, [name ?? null])
+export async function listChannels(
+  client: Pool | PoolClient,
+  name?: string,
+): Promise<readonly ChannelStatus[]> {
+  const { rows } = await client.query<ChannelRow>(listSql, [name ?? null])
   return rows.map(({ pausedAtMs, pauseReason, ...row }) => ({
     ...row,
     ...defined({ pausedAtMs, pauseReason }),

@@ -70,15 +70,17 @@ function isRollback<Value>(answer: Value | Rollback<Value>): answer is Rollback<
 }
 
 /**
- * Runs one statement, which is its own transaction. Runs it again after a deadlock or a serialization failure. Use
+ * Runs one statement. With a client it is part of that client's transaction, which must be run again after the errors
+ * below. With a pool it is its own transaction. Runs it again after a deadlock or a serialization failure. Use
  * this for a statement that reports an expected outcome as an error: `pool.query` closes its connection after an
  * error, but this function keeps the connection. Throws `NothingWrittenError` when it gets no connection, and after
  * the errors of `takenBackStates`. Throws every other error as it is.
  */
 export async function runStatement<Row extends QueryResultRow>(
-  pool: Pool,
+  pool: Pool | PoolClient,
   query: QueryConfig,
 ): Promise<readonly Row[]> {
+  if ('release' in pool) return (await pool.query<Row>(query)).rows
   for (let attempt = 1; ; attempt += 1) {
     const client = await pool.connect().catch((error: unknown) => {
       throw new NothingWrittenError(error)

@@ -3,6 +3,7 @@ import { readFile, readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { Client, DatabaseError } from 'pg'
+import { insertAudit } from '../audit.ts'
 
 /** One numbered file of `migrations/`. `checksum` is the SHA-256 of its text in lower-case hex. */
 type Migration = {
@@ -42,6 +43,8 @@ const statementTimeoutMs = 600_000
  */
 export async function migrate(options: {
   readonly databaseUrl: string
+  /** Who migrates, for the audit: each applied file has a row. */
+  readonly actor: string
 }): Promise<{ readonly applied: readonly string[] }> {
   const client = new Client({
     connectionString: options.databaseUrl,
@@ -58,7 +61,7 @@ export async function migrate(options: {
   try {
     const applied: string[] = []
     for (const migration of migrations) {
-      if (await applyWithRetries(client, migration)) applied.push(migration.name)
+      if (await applyWithRetries(client, migration, options.actor)) applied.push(migration.name)
     }
     return { applied }
   } finally {
@@ -71,11 +74,15 @@ export async function neededSchemaVersion(): Promise<number> {
   return (await migrationNames()).reduce((last, name) => Math.max(last, versionOf(name)), 0)
 }
 
-async function applyWithRetries(client: Client, migration: Migration): Promise<boolean> {
+async function applyWithRetries(
+  client: Client,
+  migration: Migration,
+  actor: string,
+): Promise<boolean> {
   const endsAtMs = performance.now() + locksTotalMs
   for (;;) {
     try {
-      return await applyOnce(client, migration)
+      return await applyOnce(client, migration, actor)
     } catch (error) {
       const lockMissed = error instanceof DatabaseError && error.code === lockNotAvailable
       if (!lockMissed || performance.now() + lockPauseMs > endsAtMs) throw error
@@ -87,7 +94,7 @@ async function applyWithRetries(client: Client, migration: Migration): Promise<b
 /** SQLSTATE: `lock_timeout` has passed. */
 const lockNotAvailable = '55P03'
 
-async function applyOnce(client: Client, migration: Migration): Promise<boolean> {
+async function applyOnce(client: Client, migration: Migration, actor: string): Promise<boolean> {
   await client.query('begin')
   try {
     await client.query('select pg_advisory_xact_lock($1)', [advisoryLock])
@@ -100,6 +107,8 @@ async function applyOnce(client: Client, migration: Migration): Promise<boolean>
     if (recorded === undefined) {
       await client.query(migration.sql)
       await client.query(recordSql, [migration.version, migration.name, migration.checksum])
+      const change = { action: 'migrate', target: migration.name, params: {} }
+      await insertAudit(client, { ...change, actor, outcome: 'done' })
     } else if (recorded.checksum !== migration.checksum) {
       throw new Error(
         `Migration ${migration.name} was changed after this database had applied it. ` +

@@ -1,4 +1,4 @@
-import type { Pool, QueryConfig } from 'pg'
+import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { AnswerMeta } from '../../domain/upstream/answerMeta.ts'
 import type { OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
@@ -8,13 +8,14 @@ import { endedSql, tailSql } from './endTail.ts'
 import type { Lifetimes } from './lifetimes.ts'
 import { lockState } from './lockState.ts'
 
-// The three ends of a task. Each is one statement, which is its own transaction: it ends the task if its conditions
+// The three ends of a task. Each is one statement: it ends the task if its conditions
 // hold on the newest version of the task's row, and `tailSql` does what every end does. So a task ends once, and its
 // money moves once.
 
 export type EndDeps = Lifetimes & {
-  readonly pool: Pool
-  /** Called with every task that was just ended, after the commit. Never throws and never waits. */
+  /** With a client, the end is part of its transaction. */
+  readonly pool: Pool | PoolClient
+  /** Called with every task that was just ended, with a pool after the commit. Never throws and never waits. */
   readonly announceEnd: (taskId: string) => void
 }
 

@@ -92,7 +92,11 @@ export type TaskFilter = {
   readonly limit: number
 }
 
-export type ListedTask = { readonly task: TaskView; readonly accountName: string }
+export type ListedTask = {
+  readonly task: TaskView
+  readonly accountName: string
+  readonly keyId: string
+}
 
 /**
  * Returns the tasks of one or all accounts that match the filter, newest first. It merges the newest tasks of each
@@ -113,8 +117,8 @@ export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonl
     conditions.push('not exists (select from task retry where retry.retry_of = task.task_id)')
   }
   const limit = place(filter.limit)
-  const { rows } = await pool.query<TaskViewRow & { readonly accountName: string }>({
-    text: `select ${taskViewColumns}, account.name as "accountName"
+  const { rows } = await pool.query<TaskViewRow & Omit<ListedTask, 'task'>>({
+    text: `select ${taskViewColumns}, account.name as "accountName", task.key_id as "keyId"
       from account cross join lateral (
         select * from task where ${conditions.join(' and ')}
         order by created_at desc, task_id desc limit ${limit}
@@ -123,7 +127,11 @@ export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonl
       order by task.created_at desc, task.task_id desc limit ${limit}`,
     values,
   })
-  return rows.map((row) => ({ task: taskViewOf(row), accountName: row.accountName }))
+  return rows.map(({ accountName, keyId, ...row }) => ({
+    task: taskViewOf(row),
+    accountName,
+    keyId,
+  }))
 }
 
 /** Adds a value to the parameters of a statement and returns its place: `$1`. */

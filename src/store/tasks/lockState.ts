@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
 import { runStatement } from '../connection/transaction.ts'
 
@@ -16,7 +16,10 @@ type State = {
  * Reads why an end did not happen. PostgreSQL skips a row that does not match when a statement begins, without waiting
  * for the transaction that is changing it. This read waits for that transaction.
  */
-export async function lockState(pool: Pool, taskId: string): Promise<State | undefined> {
+export async function lockState(
+  pool: Pool | PoolClient,
+  taskId: string,
+): Promise<State | undefined> {
   const [row] = await runStatement<State>(pool, {
     name: 'lock-state',
     text: `select status, answer_id as "answerId", failure_code as "failureCode", attempts,

@@ -6,7 +6,7 @@ import type { TaskViewRow } from './readTask.ts'
 import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
 
 /** Everything about one task except its prompt. */
-export type TaskDetail = ListedTask & {
+export type TaskDetail = Omit<ListedTask, 'keyId'> & {
   readonly action: Action
   readonly size?: ImageSize
   readonly quality?: Quality

@@ -1,9 +1,8 @@
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskTerms } from '../../domain/tasks/taskTerms.ts'
 import type { ImageRequest, Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
-import { rollback, withTransaction } from '../connection/transaction.ts'
 import { isKept } from './readTask.ts'
 
 export type RetryInput = {
@@ -30,35 +29,30 @@ export type RetryResult =
 /**
  * Retries a failed task, and makes every check of a retry. Inserts a new task that is linked to the failed task and
  * has its own hold. The new task takes over the inputs, because two tasks never share a blob. The failed task's row
- * is locked, so that the second of two concurrent retries sees the new task of the first retry.
+ * is locked, so that the second of two concurrent retries sees the new task of the first retry. Unless the result is
+ * `retried`, the caller must roll back.
  *
  * No idempotency key names the new task, and no client waits for it on an open connection.
  */
-export async function retryTask(pool: Pool, input: RetryInput): Promise<RetryResult> {
-  return withTransaction<RetryResult>(pool, async (client) => {
-    const failed = await lockFailed(client, input.taskId)
-    if (failed === undefined) return { kind: 'unknown' }
-    if (failed.retriedAs !== null) return { kind: 'already_retried', taskId: failed.retriedAs }
-    if (failed.status !== 'failed') return { kind: 'not_failed', status: failed.status }
-    if (failed.request === null) return { kind: 'inputs_gone' }
-    const original: ImageRequest = JSON.parse(failed.request)
-    const request = { ...original, route: asyncRoute(original.route) }
-    const terms = input.termsOf(request)
-    const { newTaskId } = input
-    await insertRetry(client, input.taskId, newTaskId, request, terms)
-    const takenOver = await client.query(takeOverSql, [input.taskId, newTaskId])
-    // The failed task's copy of the request is not needed any more: the new task has its own copy, and a task can
-    // be retried only once.
-    await client.query(forgetRequestSql, [input.taskId])
-    if (request.inputs.length > 0 && takenOver.rowCount === 0) {
-      return rollback({ kind: 'inputs_gone' })
-    }
-    const { rowCount } = await client.query(holdSql, [newTaskId, terms.credits])
-    const { credits } = terms
-    return rowCount === 1
-      ? { kind: 'retried', taskId: newTaskId }
-      : rollback({ kind: 'insufficient', credits })
-  })
+export async function retryTask(client: PoolClient, input: RetryInput): Promise<RetryResult> {
+  const failed = await lockFailed(client, input.taskId)
+  if (failed === undefined) return { kind: 'unknown' }
+  if (failed.retriedAs !== null) return { kind: 'already_retried', taskId: failed.retriedAs }
+  if (failed.status !== 'failed') return { kind: 'not_failed', status: failed.status }
+  if (failed.request === null) return { kind: 'inputs_gone' }
+  const original: ImageRequest = JSON.parse(failed.request)
+  const request = { ...original, route: asyncRoute(original.route) }
+  const terms = input.termsOf(request)
+  const { newTaskId } = input
+  await insertRetry(client, input.taskId, newTaskId, request, terms)
+  const takenOver = await client.query(takeOverSql, [input.taskId, newTaskId])
+  // The failed task's copy of the request is not needed any more: the new task has its own copy, and a task can
+  // be retried only once.
+  await client.query(forgetRequestSql, [input.taskId])
+  if (request.inputs.length > 0 && takenOver.rowCount === 0) return { kind: 'inputs_gone' }
+  const { credits } = terms
+  const { rowCount } = await client.query(holdSql, [newTaskId, credits])
+  return rowCount === 1 ? { kind: 'retried', taskId: newTaskId } : { kind: 'insufficient', credits }
 }
 
 /**
@@ -136,7 +130,7 @@ const takeOverSql = `
 
 /**
  * Holds the price: inserts the ledger row, and updates the balance if it covers the price. If it does not, the
- * caller rolls the ledger row back. PostgreSQL may run the two parts in either order. That is safe, because no other
+ * ledger row is rolled back. PostgreSQL may run the two parts in either order. That is safe, because no other
  * transaction can wait for the ledger row of a task that only this transaction sees.
  */
 const holdSql = `

@@ -4,12 +4,7 @@ import { discardUpload, openUpload } from '../reconcile/uploads.ts'
 import { findKeyedTask, freeKey } from './idempotencyKey.ts'
 import type { NewTask } from './insertTask.ts'
 import { insertTask } from './insertTask.ts'
-import type { TaskFilter } from './listTasks.ts'
-import { listTasks } from './listTasks.ts'
 import { readNativeRejection, readTask, readTaskOfImage } from './readTask.ts'
-import { readTaskDetail } from './readTaskDetail.ts'
-import type { RetryInput } from './retryTask.ts'
-import { retryTask } from './retryTask.ts'
 
 /** For the routes that accept, look up and show tasks. */
 export function createTaskStore(pool: Pool) {
@@ -29,14 +24,3 @@ export function createTaskStore(pool: Pool) {
 }
 
 export type TaskStore = Readonly<ReturnType<typeof createTaskStore>>
-
-/** For the operator's commands that list, show and retry tasks. */
-export function createTaskAdmin(pool: Pool) {
-  return {
-    listTasks: (filter: TaskFilter) => listTasks(pool, filter),
-    readTaskDetail: (taskId: string) => readTaskDetail(pool, taskId),
-    retryTask: (input: RetryInput) => retryTask(pool, input),
-  }
-}
-
-export type TaskAdmin = Readonly<ReturnType<typeof createTaskAdmin>>

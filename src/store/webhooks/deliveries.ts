@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { Delivery, DeliveryAttempt } from '../../domain/webhooks/delivery.ts'
 import { testDeliveriesMax } from '../../domain/webhooks/webhook.ts'
@@ -55,7 +55,7 @@ export async function readDelivery(
  * has no such delivery.
  */
 export async function redeliver(
-  pool: Pool,
+  pool: Pool | PoolClient,
   webhookId: string,
   deliveryId: string,
 ): Promise<Delivery | undefined> {

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { Delivery } from '../../domain/webhooks/delivery.ts'
 import { defined } from '../../domain/defined.ts'
 import { redeliver } from './deliveries.ts'
@@ -29,10 +29,18 @@ type ListedRow = Omit<ListedWebhook, 'failingSinceMs' | 'oldestPendingMs'> & {
   readonly oldestPendingMs: number | null
 }
 
-/** Returns the webhooks of the account with this name, or of all accounts, newest first. */
+/** One page of webhooks. `after` is the id of the last one of the page before. An absent field limits nothing. */
+export type WebhookPage = {
+  /** The name of their account. */
+  readonly account?: string
+  readonly after?: string
+  readonly limit?: number
+}
+
+/** Returns the webhooks that match, newest first. */
 export async function listAllWebhooks(
   pool: Pool,
-  account?: string,
+  { account, after, limit }: WebhookPage = {},
 ): Promise<readonly ListedWebhook[]> {
   const { rows } = await pool.query<ListedRow>(
     `select w.webhook_id as "webhookId", a.name as account, w.url, w.status, p.pending,
@@ -44,9 +52,10 @@ export async function listAllWebhooks(
      cross join lateral (
        select count(*)::int as pending, min(d.created_at) as oldest from webhook_delivery d
        where d.webhook_id = w.webhook_id and d.status = 'pending') p
-     where w.status <> 'deleted' and ($1::text is null or a.name = $1)
-     order by w.created_at desc, w.webhook_id desc`,
-    [account ?? null],
+     where w.status <> 'deleted' and ($1::text is null or a.name = $1) and ($2::text is null or
+       (w.created_at, w.webhook_id) < (select created_at, webhook_id from webhook where webhook_id = $2))
+     order by w.created_at desc, w.webhook_id desc limit $3`,
+    [account ?? null, after ?? null, limit ?? null],
   )
   return rows.map(({ failingSinceMs, oldestPendingMs, ...row }) => ({
     ...row,
@@ -61,14 +70,17 @@ export async function hasWebhook(pool: Pool, webhookId: string): Promise<boolean
 }
 
 /** Makes a delivery due now, as the API's route does. A delivery of a deleted webhook counts as missing. */
-export async function redeliverAny(pool: Pool, deliveryId: string): Promise<RedeliverResult> {
-  const { rows } = await pool.query<{ webhookId: string }>(
+export async function redeliverAny(
+  client: Pool | PoolClient,
+  deliveryId: string,
+): Promise<RedeliverResult> {
+  const { rows } = await client.query<{ webhookId: string }>(
     `select webhook_id as "webhookId" from webhook_delivery join webhook using (webhook_id)
      where delivery_id = $1 and webhook.status <> 'deleted'`,
     [deliveryId],
   )
   const webhookId = rows[0]?.webhookId
   if (webhookId === undefined) return { kind: 'missing' }
-  const delivery = await redeliver(pool, webhookId, deliveryId)
+  const delivery = await redeliver(client, webhookId, deliveryId)
   return delivery === undefined ? { kind: 'disabled' } : { kind: 'due', delivery }
 }

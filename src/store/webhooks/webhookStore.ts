@@ -7,7 +7,6 @@ import type { DeliveryPage } from './deliveries.ts'
 import { insertTestDelivery, listDeliveries, readDelivery, redeliver } from './deliveries.ts'
 import type { TryOutcome } from './recordTry.ts'
 import { recordTry } from './recordTry.ts'
-import { hasWebhook, listAllWebhooks, redeliverAny } from './webhookAdmin.ts'
 import type { NewWebhook } from './webhooks.ts'
 import {
   enableWebhook,
@@ -55,15 +54,3 @@ export function createDeliveryStore(pool: Pool) {
 }
 
 export type DeliveryStore = Readonly<ReturnType<typeof createDeliveryStore>>
-
-/** For the operator's commands on webhooks: listing, disabling and sending deliveries again. */
-export function createWebhookAdmin(pool: Pool) {
-  const { endWebhook: end, listDeliveries: list } = createWebhookStore(pool)
-  return {
-    endWebhook: end,
-    listDeliveries: list,
-    listAllWebhooks: (account?: string) => listAllWebhooks(pool, account),
-    hasWebhook: (webhookId: string) => hasWebhook(pool, webhookId),
-    redeliverAny: (deliveryId: string) => redeliverAny(pool, deliveryId),
-  }
-}

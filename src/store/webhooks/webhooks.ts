@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { SecretVersion, Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { rotationMs, webhooksMax } from '../../domain/webhooks/webhook.ts'
 import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
@@ -101,14 +101,24 @@ export async function endWebhook(
   status: 'disabled' | 'deleted',
   accountId?: string,
 ): Promise<boolean> {
-  const { rowCount } = await pool.query(
+  if (!(await closeWebhook(pool, webhookId, status, accountId))) return false
+  await endPending(pool, webhookId)
+  return true
+}
+
+/** Does the same as `endWebhook`, but leaves what is pending: call `endPending` after the commit. */
+export async function closeWebhook(
+  client: Pool | PoolClient,
+  webhookId: string,
+  status: 'disabled' | 'deleted',
+  accountId?: string,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
     `update webhook set status = $2, url = case when $2 = 'deleted' then '' else url end
      where webhook_id = $1 and status <> 'deleted' and ($3::text is null or account_id = $3)`,
     [webhookId, status, accountId ?? null],
   )
-  if (rowCount !== 1) return false
-  await endPending(pool, webhookId)
-  return true
+  return rowCount === 1
 }
 
 /** How many deliveries one statement ends. So it ends in time, and keeps locks only briefly. */

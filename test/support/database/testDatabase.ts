@@ -69,7 +69,7 @@ function ensureTemplate(adminUrl: string): Promise<void> {
     const draft = `${template}_draft`
     await client.query(`drop database if exists ${draft} with (force)`)
     await client.query(`create database ${draft}`)
-    await migrate({ databaseUrl: urlOf(adminUrl, draft) })
+    await migrate({ databaseUrl: urlOf(adminUrl, draft), actor: 'cli:test@host' })
     await client.query(`alter database ${draft} rename to ${template}`)
   })
 }

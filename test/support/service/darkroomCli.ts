@@ -94,7 +94,6 @@ function opened(): Promise<never> {
 /** A CLI whose every part throws when a command opens it, for tests of usage errors. */
 export const closedContext: CliContext = {
   service: opened,
-  database: opened,
   operations: opened,
   show: () => {},
   withProgress: (_text, work) => work(),

@@ -4,8 +4,8 @@ import { newUploadId } from '../../src/domain/ids.ts'
 import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { forgetRequests, openUpload } from '../../src/store/reconcile/uploads.ts'
-import { createRetryTask } from '../../src/tasks/retryTask.ts'
-import { createTaskAdmin } from '../../src/store/tasks/taskStore.ts'
+import { failureText } from '../../src/operations/operation.ts'
+import { retryTask } from '../../src/operations/tasks.ts'
 import { balanceOf } from '../support/database/money.ts'
 import {
   createTestAccept,
@@ -19,14 +19,34 @@ const database = useTestDatabase()
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
+/** Returns the function that retries a task at this price. */
 function createRetry(credits = 25) {
-  return createRetryTask({
-    admin: createTaskAdmin(database.pool),
+  const terms = {
     prices: [{ model: 'familyb-image-2-vip', credits, creditsPerInputImage: 0 }],
     taskDeadlineMs: 60_000,
     longestTimeoutMs: () => 1_000,
-    randomBytes,
-  })
+  } as const
+  const { pool } = database
+  const deps = { pool, actor: 'cli:test@host', randomBytes, terms: async () => terms } as const
+  return (taskId: string) => retryTask(deps, taskId)
+}
+
+/** Retries a task and returns the id of the new one. */
+async function retried(taskId: string, credits?: number): Promise<string> {
+  const result = await createRetry(credits)(taskId)
+  if (!result.ok) throw new Error(failureText(result.failure))
+  return result.value.task_id
+}
+
+const unknown = `task_${'0'.repeat(32)}`
+
+function notFound(taskId: string) {
+  return { ok: false, failure: { kind: 'not_found', what: `task ${taskId}` } }
+}
+
+function refused(code: string, message: string) {
+  const text: unknown = expect.stringContaining(message)
+  return { ok: false, failure: { kind: 'refused', code, message: text } }
 }
 
 /** A task of 10 credits with its own upload, failed unless `live`. */
@@ -57,19 +77,18 @@ async function acceptedTask(given: {
 describe('task retry', () => {
   it("makes a linked new task with today's price and the same inputs", async () => {
     const { taskId, uploadId, accountId } = await acceptedTask({})
-    const result = await createRetry(25)(taskId)
-    if (result.kind !== 'retried') throw new Error(result.kind)
+    const newTaskId = await retried(taskId, 25)
     const { rows } = await database.pool.query(
       `select retry_of as "retryOf", status, credits, request, started_at as "startedAt",
          (select task_id from upload where upload_id = $2 and sweep_after = 'infinity') as "ownerId",
          (select count(*)::int from idempotency_key where task_id = $1) as keys
        from task where task_id = $1`,
-      [result.taskId, uploadId],
+      [newTaskId, uploadId],
     )
     expect(rows).toMatchObject([
       { retryOf: taskId, status: 'queued', credits: 25, startedAt: null, keys: 0 },
     ])
-    expect(rows[0]).toMatchObject({ ownerId: result.taskId })
+    expect(rows[0]).toMatchObject({ ownerId: newTaskId })
     expect(await balanceOf(database.pool, accountId)).toEqual({ available: 75, held: 25, spent: 0 })
     expect(await verifyLedger(database.pool)).toEqual([])
   })
@@ -78,20 +97,19 @@ describe('task retry', () => {
     const { taskId, accountId } = await acceptedTask({ credits: 1_000 })
     const retry = createRetry(10)
     const results = await Promise.all(Array.from({ length: 8 }, () => retry(taskId)))
-    const made = results.filter(({ kind }) => kind === 'retried')
+    const made = results.flatMap((result) => (result.ok ? result.value.task_id : []))
     expect(made).toHaveLength(1)
-    const others = results.filter(({ kind }) => kind !== 'retried')
-    expect(others).toEqual(others.map(() => ({ ...made[0], kind: 'already_retried' })))
+    const others = results.filter(({ ok }) => !ok)
+    expect(others).toEqual(others.map(() => refused('already_retried', made[0] ?? '')))
     expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 990, held: 10 })
   })
 
   it('turns a synchronous task into an asynchronous one', async () => {
     const { taskId } = await acceptedTask({ request: { route: 'images.edits' } })
-    const result = await createRetry()(taskId)
-    if (result.kind !== 'retried') throw new Error(result.kind)
+    const newTaskId = await retried(taskId)
     const { rows } = await database.pool.query<{ route: string; request: string }>(
       'select route, request from task where task_id = $1',
-      [result.taskId],
+      [newTaskId],
     )
     expect(rows[0]?.route).toBe('images.tasks')
     expect(JSON.parse(rows[0]?.request ?? '')).toMatchObject({ route: 'images.tasks' })
@@ -99,21 +117,21 @@ describe('task retry', () => {
 
   it('changes nothing when the balance is too low', async () => {
     const { taskId, uploadId, accountId } = await acceptedTask({ credits: 20 })
-    expect(await createRetry(25)(taskId)).toEqual({ kind: 'insufficient', credits: 25 })
+    expect(await createRetry(25)(taskId)).toEqual(refused('insufficient', 'costs 25 credits'))
     const { rows } = await database.pool.query(
       'select task_id as "taskId" from upload where upload_id = $1',
       [uploadId],
     )
     expect(rows).toEqual([{ taskId }])
     expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 20, held: 0 })
-    expect((await createRetry(20)(taskId)).kind).toBe('retried')
+    await retried(taskId, 20)
   })
 
   it('refuses a task whose prompt is no longer kept', async () => {
     const { taskId, accountId } = await acceptedTask({})
     await database.pool.query('update task set retry_until = now() where task_id = $1', [taskId])
     expect(await forgetRequests(database.pool, 10)).toBe(1)
-    expect(await createRetry()(taskId)).toEqual({ kind: 'inputs_gone' })
+    expect(await createRetry()(taskId)).toEqual(refused('inputs_gone', 'no longer stored'))
     expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 100, held: 0 })
   })
 
@@ -122,18 +140,18 @@ describe('task retry', () => {
     await database.pool.query(`update upload set sweep_after = '-infinity' where upload_id = $1`, [
       uploadId,
     ])
-    expect(await createRetry()(taskId)).toEqual({ kind: 'inputs_gone' })
+    expect(await createRetry()(taskId)).toEqual(refused('inputs_gone', 'no longer stored'))
     expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 100, held: 0 })
   })
 
   it('refuses a task that is not failed, and one that does not exist', async () => {
     const { taskId } = await acceptedTask({ live: true })
-    expect(await createRetry()(taskId)).toEqual({ kind: 'not_failed', status: 'queued' })
-    expect(await createRetry()(`task_${'0'.repeat(32)}`)).toEqual({ kind: 'unknown' })
+    expect(await createRetry()(taskId)).toEqual(refused('not_failed', 'is queued'))
+    expect(await createRetry()(unknown)).toEqual(notFound(unknown))
     const purged = await acceptedTask({})
     await database.pool.query('update task set purge_at = now() where task_id = $1', [
       purged.taskId,
     ])
-    expect(await createRetry()(purged.taskId)).toEqual({ kind: 'unknown' })
+    expect(await createRetry()(purged.taskId)).toEqual(notFound(purged.taskId))
   })
 })

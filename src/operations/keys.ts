@@ -1,0 +1,124 @@
+import type { ApiKey } from '../domain/accounts/account.ts'
+import { newKeyId } from '../domain/accounts/apiKey.ts'
+import type { Budget } from '../domain/accounts/budget.ts'
+import { budgetText } from '../domain/accounts/budget.ts'
+import { defined } from '../domain/defined.ts'
+import type { RandomBytes } from '../domain/ids.ts'
+import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import { findAccount } from '../store/accounts/accounts.ts'
+import type { KeyPage } from '../store/accounts/apiKeys.ts'
+import { createKey, listKeys, readKey, revokeKey } from '../store/accounts/apiKeys.ts'
+import { setBudget } from '../store/accounts/budgets.ts'
+import type { Pepper } from '../tasks/apiKeys.ts'
+import { createIssueKey } from '../tasks/apiKeys.ts'
+import { noAccount } from './accounts.ts'
+import { audited } from './audit.ts'
+import type { List, OperationDeps, OperationFailure } from './operation.ts'
+import { listOf, pageOf, unknownAfter } from './operation.ts'
+
+export type KeyJson = {
+  readonly key_id: string
+  readonly account: string
+  /** The first characters of the secret. */
+  readonly prefix: string
+  readonly created_at: string
+  readonly expires_at: string | null
+  readonly revoked_at: string | null
+  /** Such as `5000/day`. */
+  readonly budget: string | null
+  /** What the submits of the present period hold or have spent. Null without a budget. */
+  readonly used: number | null
+  readonly renews_at: string | null
+}
+
+export type NewKey = {
+  /** The name of the account. */
+  readonly account: string
+  readonly expiresInMs?: number
+  readonly budget?: Budget
+}
+
+export type KeyDeps = OperationDeps & {
+  readonly randomBytes: RandomBytes
+  /** Throws when there is none. */
+  readonly pepper: () => Pepper
+}
+
+/** Makes an API key. Its secret is in the answer and nowhere else. */
+export async function issueKey(
+  deps: KeyDeps,
+  { account, expiresInMs, budget }: NewKey,
+): Promise<Result<KeyJson & { readonly secret: string }, OperationFailure>> {
+  const { randomBytes } = deps
+  const pepper = deps.pepper()
+  const keyId = newKeyId(randomBytes)
+  const params = {
+    key_id: keyId,
+    ...defined({ expires_in_ms: expiresInMs, budget: budget && budgetText(budget) }),
+  }
+  return audited(deps, { action: 'key.create', target: account, params }, async (client) => {
+    const accounts = {
+      findAccount: (name: string) => findAccount(client, name),
+      createKey: (key: Parameters<typeof createKey>[1]) => createKey(client, key),
+    }
+    const issue = createIssueKey({ accounts, pepper, randomBytes })
+    const issued = await issue(account, { keyId, ...defined({ expiresInMs, budget }) })
+    if (issued === undefined) return fail(noAccount(account))
+    return succeed({ ...keyJson(issued.key), secret: issued.secret })
+  })
+}
+
+/** Lists the keys of an account, oldest first. */
+export async function listAccountKeys(
+  { pool }: OperationDeps,
+  { account, ...page }: KeyPage & { readonly account: string },
+): Promise<Result<List<KeyJson>, OperationFailure>> {
+  const found = await findAccount(pool, account)
+  if (found === undefined) return fail(noAccount(account))
+  const { after } = page
+  if (after !== undefined && (await readKey(pool, after)) === undefined) return fail(unknownAfter)
+  const keys = await listKeys(pool, found.accountId, pageOf(page))
+  return succeed(listOf(keys.map(keyJson), page.limit))
+}
+
+/** Sets or removes the budget of a key. What the present period holds or has spent counts from the start. */
+export async function setKeyBudget(
+  deps: OperationDeps,
+  { keyId, budget }: { readonly keyId: string; readonly budget?: Budget },
+): Promise<Result<KeyJson, OperationFailure>> {
+  const params = { budget: budget === undefined ? null : budgetText(budget) }
+  return audited(deps, { action: 'key.budget', target: keyId, params }, async (client) =>
+    found(await setBudget(client, keyId, budget), keyId),
+  )
+}
+
+/** Revokes a key. One that is revoked already keeps its time of revocation. */
+export async function revokeApiKey(
+  deps: OperationDeps,
+  keyId: string,
+): Promise<Result<KeyJson, OperationFailure>> {
+  return audited(deps, { action: 'key.revoke', target: keyId, params: {} }, async (client) =>
+    found(await revokeKey(client, keyId), keyId),
+  )
+}
+
+function found(key: ApiKey | undefined, keyId: string): Result<KeyJson, OperationFailure> {
+  if (key !== undefined) return succeed(keyJson(key))
+  return fail({ kind: 'not_found', what: `API key ${JSON.stringify(keyId)}` })
+}
+
+function keyJson({ keyId, account, prefix, budget, ...times }: ApiKey): KeyJson {
+  return {
+    key_id: keyId,
+    account,
+    prefix,
+    created_at: isoTime(times.createdAtMs),
+    expires_at: isoTimeOrNull(times.expiresAtMs),
+    revoked_at: isoTimeOrNull(times.revokedAtMs),
+    budget: budget === undefined ? null : budgetText(budget),
+    used: budget?.used ?? null,
+    renews_at: isoTimeOrNull(budget?.renewsAtMs),
+  }
+}

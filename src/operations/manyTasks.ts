@@ -1,0 +1,76 @@
+import type { Result } from '../domain/result.ts'
+import { succeed } from '../domain/result.ts'
+import type { TaskFilter } from '../store/tasks/listTasks.ts'
+import type { Progress, Refusal } from './doMany.ts'
+import { doMany } from './doMany.ts'
+import type { OperationFailure } from './operation.ts'
+import type { CancelDeps, Retried, RetryDeps } from './tasks.ts'
+import { cancelInDatabase, matchingTasks, retryTask } from './tasks.ts'
+
+/** Which tasks, newest first and at most so many. A dry run only names them. */
+export type ManyTasks<Filter> = {
+  readonly filter: Filter
+  readonly limit: number
+  readonly dryRun: boolean
+  readonly onProgress?: (progress: Progress) => void
+}
+
+export type RetryFilter = Omit<TaskFilter, 'limit' | 'status' | 'notRetried'>
+
+type RefusedTask = Refusal & { readonly task_id: string }
+
+export type RetriedMany =
+  | { readonly would_retry: readonly string[] }
+  | { readonly retried: readonly Retried[]; readonly refused: readonly RefusedTask[] }
+
+/** Retries failed tasks that nobody has retried yet. */
+export async function retryTasks(
+  deps: RetryDeps,
+  { filter, limit, dryRun, onProgress }: ManyTasks<RetryFilter>,
+): Promise<Result<RetriedMany, OperationFailure>> {
+  const failed = { ...filter, status: 'failed', notRetried: true, limit } as const
+  const listed = await matchingTasks(deps, failed)
+  if (!listed.ok) return listed
+  const taskIds = listed.value.map(({ task }) => task.taskId)
+  if (dryRun) return succeed({ would_retry: taskIds })
+  const { done, refused } = await doMany(taskIds, (id) => retryTask(deps, id), onProgress)
+  return succeed({ retried: done, refused: refused.map(refusedTask) })
+}
+
+export type CancelFilter = Omit<TaskFilter, 'limit' | 'status' | 'notRetried' | 'failureCode'> & {
+  /** Absent: both. */
+  readonly status?: 'queued' | 'processing'
+}
+
+export type CancelledMany =
+  | { readonly would_cancel: readonly string[] }
+  | { readonly cancelled: readonly string[]; readonly refused: readonly RefusedTask[] }
+
+/** Cancels live tasks. Those with a call under way, or one that may have done work, are refused. */
+export async function cancelTasks(
+  deps: CancelDeps,
+  { filter, limit, dryRun, onProgress }: ManyTasks<CancelFilter>,
+): Promise<Result<CancelledMany, OperationFailure>> {
+  const taskIds: string[] = []
+  const statuses = filter.status === undefined ? liveStatuses : [filter.status]
+  for (const status of statuses) {
+    const listed = await matchingTasks(deps, { ...filter, status, limit })
+    if (!listed.ok) return listed
+    taskIds.push(...listed.value.map(({ task }) => task.taskId))
+  }
+  taskIds.splice(limit)
+  if (dryRun) return succeed({ would_cancel: taskIds })
+  const cancelOne = async (taskId: string) => {
+    const result = await cancelInDatabase(deps, taskId)
+    return result.ok ? succeed(taskId) : result
+  }
+  const { done, refused } = await doMany(taskIds, cancelOne, onProgress)
+  await deps.endRuns(done)
+  return succeed({ cancelled: done, refused: refused.map(refusedTask) })
+}
+
+const liveStatuses = ['queued', 'processing'] as const
+
+function refusedTask({ id, ...why }: Refusal & { readonly id: string }): RefusedTask {
+  return { task_id: id, ...why }
+}

@@ -1,0 +1,216 @@
+import { assertNever } from '../domain/assertNever.ts'
+import { defined } from '../domain/defined.ts'
+import type { RandomBytes } from '../domain/ids.ts'
+import { newTaskId } from '../domain/ids.ts'
+import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
+import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import type { TaskView } from '../domain/tasks/task.ts'
+import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
+import { publicStatus, taskRecord } from '../domain/tasks/taskRecord.ts'
+import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
+import { taskTerms } from '../domain/tasks/taskTerms.ts'
+import { findAccount } from '../store/accounts/accounts.ts'
+import type { CancelResult } from '../store/tasks/ends.ts'
+import * as ends from '../store/tasks/ends.ts'
+import type { Lifetimes } from '../store/tasks/lifetimes.ts'
+import type { TaskFilter } from '../store/tasks/listTasks.ts'
+import * as store from '../store/tasks/listTasks.ts'
+import type { TaskDetail, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
+import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
+import type { RetryResult } from '../store/tasks/retryTask.ts'
+import * as retries from '../store/tasks/retryTask.ts'
+import { noAccount } from './accounts.ts'
+import { audited } from './audit.ts'
+import type { List, OperationDeps, OperationFailure } from './operation.ts'
+import { listOf, pageOf } from './operation.ts'
+
+/** The record that the task's client sees, with its account and key. */
+export type TaskRow = TaskRecord & { readonly account: string; readonly key_id: string }
+
+export type ListTasksDeps = OperationDeps & {
+  readonly capabilities: () => Promise<CapabilityTable>
+  /** Returns the address of a task's image. Absent: rows have no addresses. */
+  readonly assetUrl?: (task: TaskView) => string | undefined
+}
+
+/** Lists tasks, newest first. */
+export async function listTasks(
+  deps: ListTasksDeps,
+  filter: TaskFilter,
+): Promise<Result<List<TaskRow>, OperationFailure>> {
+  const { capabilities, assetUrl } = deps
+  const listed = await matchingTasks(deps, pageOf(filter))
+  if (!listed.ok) return listed
+  const models = await capabilities()
+  const rows = listed.value.map(({ task, accountName, keyId }) => {
+    const url = assetUrl?.(task)
+    const record = taskRecord(task, models[task.model].usualDurationMs, url ? { url } : undefined)
+    return { ...record, account: accountName, key_id: keyId }
+  })
+  return succeed(listOf(rows, filter.limit))
+}
+
+/** Returns the tasks that match, newest first. Refuses the name of no account. */
+export async function matchingTasks(
+  { pool }: Pick<OperationDeps, 'pool'>,
+  filter: TaskFilter,
+): Promise<Result<readonly store.ListedTask[], OperationFailure>> {
+  const listed = await store.listTasks(pool, filter)
+  const { account } = filter
+  const mayBeUnknown = listed.length === 0 && account !== undefined
+  if (mayBeUnknown && (await findAccount(pool, account)) === undefined) {
+    return fail(noAccount(account))
+  }
+  return succeed(listed)
+}
+
+export type ShowTaskDeps = OperationDeps & {
+  /** Returns the page of a task's run in Temporal's UI, if it is known. */
+  readonly workflowUrl: (taskId: string) => string | undefined
+}
+
+export type TaskStory = ReturnType<typeof storyOf>
+
+/** Returns all that is known of a task except its prompt, with the timeline of its events. */
+export async function showTask(
+  { pool, workflowUrl }: ShowTaskDeps,
+  taskId: string,
+): Promise<Result<TaskStory, OperationFailure>> {
+  const detail = await readTaskDetail(pool, taskId)
+  if (detail === undefined) return fail(noTask(taskId))
+  // Temporal has a run only for a task whose workflow was started. A synchronous task whose first call decided
+  // its end has no workflow.
+  const hasRun = detail.task.startedAtMs !== undefined
+  return succeed(storyOf(detail, hasRun ? workflowUrl(taskId) : undefined))
+}
+
+function storyOf(detail: TaskDetail, workflowUrl: string | undefined) {
+  const { task } = detail
+  const summary = defined({
+    task_id: task.taskId,
+    account: detail.accountName,
+    model: task.model,
+    action: detail.action,
+    size: detail.size,
+    quality: detail.quality,
+    route: task.route,
+    status: publicStatus(task),
+    credits: task.credits,
+    created_at: isoTime(task.createdAtMs),
+    deadline_at: isoTime(detail.deadlineAtMs),
+    expires_at: isoTimeOrNull(task.expiresAtMs),
+    purge_at: isoTimeOrNull(detail.purgeAtMs),
+    retry_of: detail.retryOf,
+    retried_as: detail.retriedAs,
+    traceparent: detail.traceparent,
+    workflow_url: workflowUrl,
+  })
+  return { ...summary, timeline: detail.timeline.map(eventJson) }
+}
+
+/** An event with its details, which have names of their own. */
+export type EventJson = TimelineEvent['detail'] & {
+  readonly at: string
+  readonly event: TimelineEvent['event']
+}
+
+function eventJson({ atMs, event, detail }: TimelineEvent): EventJson {
+  return { at: isoTime(atMs), event, ...detail }
+}
+
+export type CancelDeps = OperationDeps & {
+  readonly lifetimes: Lifetimes
+  /** Asks the runs of cancelled tasks to end, which they do later by themselves. Never throws. */
+  readonly endRuns: (taskIds: readonly string[]) => Promise<void>
+}
+
+/** Cancels a task in PostgreSQL and then its run, unless an upstream call is under way or may have done work. */
+export async function cancelTask(
+  deps: CancelDeps,
+  taskId: string,
+): Promise<Result<{ readonly cancelled: true }, OperationFailure>> {
+  const result = await cancelInDatabase(deps, taskId)
+  if (result.ok) await deps.endRuns([taskId])
+  return result
+}
+
+/** Does the same as `cancelTask`, and leaves the run. */
+export async function cancelInDatabase(
+  deps: OperationDeps & Pick<CancelDeps, 'lifetimes'>,
+  taskId: string,
+): Promise<Result<{ readonly cancelled: true }, OperationFailure>> {
+  const change = { action: 'task.cancel', target: taskId, params: {} }
+  return audited(deps, change, async (client) => {
+    // No process is told: those that wait for the end of the task read its row each second.
+    const endDeps = { ...deps.lifetimes, pool: client, announceEnd: () => {} }
+    const result = await ends.cancelTask(endDeps, taskId, 'asked')
+    if (result === 'cancelled') return succeed({ cancelled: true })
+    if (result === 'missing') return fail(noTask(taskId))
+    return fail({ kind: 'refused', code: result, message: `Not cancelled: ${whyNot(result)}` })
+  })
+}
+
+function whyNot(result: Exclude<CancelResult, 'cancelled' | 'missing'>): string {
+  const continues = 'The task continues and is charged if it produces an image.'
+  switch (result) {
+    case 'call_under_way':
+      return `an upstream call is under way. ${continues}`
+    case 'work_possible':
+      return `an earlier upstream call may have done work. ${continues}`
+    case 'succeeded':
+    case 'failed':
+      return `the task is ${result}.`
+    default:
+      return assertNever(result)
+  }
+}
+
+export type RetryDeps = OperationDeps & {
+  readonly randomBytes: RandomBytes
+  /** Today's prices and the time limits of the channels. Throws without an operator's file. */
+  readonly terms: () => Promise<TaskTermsDeps>
+}
+
+export type Retried = { readonly task_id: string; readonly retry_of: string }
+
+/**
+ * Retries a failed task: makes a new task with today's price and a new deadline. The reconciler starts its workflow.
+ */
+export async function retryTask(
+  deps: RetryDeps,
+  taskId: string,
+): Promise<Result<Retried, OperationFailure>> {
+  const terms = await deps.terms()
+  const change = { action: 'task.retry', target: taskId, params: {} }
+  return audited(deps, change, async (client) => {
+    const result = await retries.retryTask(client, {
+      taskId,
+      newTaskId: newTaskId(deps.randomBytes),
+      termsOf: (request) => taskTerms(terms, request),
+    })
+    if (result.kind === 'retried') return succeed({ task_id: result.taskId, retry_of: taskId })
+    if (result.kind === 'unknown') return fail(noTask(taskId))
+    return fail({ kind: 'refused', code: result.kind, message: `${taskId} ${notRetried(result)}` })
+  })
+}
+
+function notRetried(result: Exclude<RetryResult, { readonly kind: 'retried' | 'unknown' }>) {
+  switch (result.kind) {
+    case 'not_failed':
+      return `is ${result.status}: only a failed task can be retried.`
+    case 'already_retried':
+      return `was already retried as ${result.taskId}.`
+    case 'inputs_gone':
+      return 'cannot be retried: its prompt or its source images are no longer stored.'
+    case 'insufficient':
+      return `cannot be retried: it costs ${result.credits} credits, more than the account has available.`
+    default:
+      return assertNever(result)
+  }
+}
+
+function noTask(taskId: string): OperationFailure {
+  return { kind: 'not_found', what: `task ${taskId}` }
+}

@@ -1,0 +1,59 @@
+import type { Config, Environment } from '../config.ts'
+import { required } from '../config.ts'
+import type { OperatorSettings } from '../config/operatorSettings.ts'
+import { workflowIdOf } from '../domain/ids.ts'
+import { builtInCapabilities } from '../domain/models/capabilities.ts'
+import type { Family } from '../domain/models/models.ts'
+import { priceList } from '../domain/models/prices.ts'
+import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
+import type { CheckDeps } from '../operations/channels.ts'
+import type { CancelDeps, ListTasksDeps, RetryDeps, ShowTaskDeps } from '../operations/tasks.ts'
+
+/** What operations need besides PostgreSQL. */
+export type OperationParts = CheckDeps &
+  Pick<CancelDeps, 'endRuns'> &
+  Pick<ListTasksDeps, 'capabilities' | 'assetUrl'> &
+  Pick<RetryDeps, 'terms'> &
+  Pick<ShowTaskDeps, 'workflowUrl'>
+
+/**
+ * Creates these parts. The operator's file is read once, when an operation first needs it. `environment` has the
+ * credentials of its channels. Temporal's client and calls upstream are loaded when they are used, because that takes
+ * time. Rows of tasks get no addresses of images.
+ */
+export function createOperationParts(config: Config, environment: Environment): OperationParts {
+  const { operatorFilePath } = config
+  let read: Promise<OperatorSettings> | undefined
+  const settings = () => (read ??= readSettings())
+  const readSettings = async () => {
+    const path = required(operatorFilePath, 'DARKROOM_CONFIG')
+    const { readOperatorSettings } = await import('../config/operatorSettings.ts')
+    return readOperatorSettings(path, { withKeys: false }, environment)
+  }
+  return {
+    capabilities: async () =>
+      operatorFilePath === undefined ? builtInCapabilities : (await settings()).capabilities,
+    terms: async () => {
+      const { channels, prices } = await settings()
+      return {
+        prices: priceList(prices),
+        taskDeadlineMs: config.taskDeadlineSeconds * 1_000,
+        longestTimeoutMs: (family: Family) => longestTimeoutMs(channelsOf(channels, family)),
+      }
+    },
+    checkChannel: async (name) => {
+      const channel = (await settings()).channels.find((each) => each.name === name)
+      if (channel === undefined) return undefined
+      return (await import('../upstream/checkChannel.ts')).checkChannel(channel)
+    },
+    workflowUrl: (taskId) => {
+      const base = config.temporalUiUrl?.replace(/\/+$/, '')
+      const path = `workflows/${encodeURIComponent(workflowIdOf(taskId))}`
+      return base && `${base}/namespaces/${config.temporalNamespace}/${path}`
+    },
+    endRuns: async (taskIds) => {
+      if (config.temporalAddress === undefined || taskIds.length === 0) return
+      await (await import('./cliTemporal.ts')).cancelRuns(config, taskIds)
+    },
+  }
+}

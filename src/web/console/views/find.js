@@ -1,0 +1,60 @@
+import { html } from 'htm/preact'
+import { useEffect } from 'preact/hooks'
+import { words } from 'words'
+import { go, linkTo, queryOf } from '../address.js'
+import { useRead } from '../admin.js'
+import { titleOf } from '../parts/filters.js'
+import { Told } from '../parts/listing.js'
+import { Table } from '../parts/table.js'
+
+/** @import { Reading } from '../admin.js' */
+/** @import { Found } from '../records.ts' */
+
+/**
+ * What an id belongs to. One hit leads on at once.
+ * @param {{ readonly query: Readonly<Record<string, string>> }} props
+ */
+export function FindView({ query }) {
+  const { id = '' } = query
+  /** @type {Reading<{ readonly data: readonly Found[] }>} */
+  const { value, failure, loading } = useRead(`find${queryOf({ id })}`)
+  const [only, other] = value?.data ?? []
+  const link = !loading && only && !other ? linkOf(only) : undefined
+  useEffect(() => {
+    if (link) go(link, { replace: true })
+  }, [link])
+  const { fields, views } = words.console
+  return html`
+    <h2>${views.find}</h2>
+    <p class="hint break">${words.console.foundFor(id)}</p>
+    <${Told} failure=${failure} />
+    ${
+      value &&
+      html`<${Table}
+        label=${views.find}
+        busy=${loading}
+        rows=${value.data}
+        rowKey=${(/** @type {Found} */ found) => `${found.kind} ${found.id} ${found.matched}`}
+        columns=${[
+          { title: fields.kind, cell: (/** @type {Found} */ { kind }) => titleOf(kind) },
+          {
+            title: fields.id,
+            cell: (/** @type {Found} */ found) =>
+              html`<a href=${linkOf(found)}><code>${found.id}</code></a>`,
+          },
+          { title: fields.account, cell: (/** @type {Found} */ { account }) => account },
+          { title: fields.matched, cell: (/** @type {Found} */ { matched }) => titleOf(matched) },
+        ]}
+      />`
+    }
+  `
+}
+
+/** @param {Found} found */
+function linkOf({ kind, id, account, task_id: task }) {
+  if (kind === 'task') return linkTo(['tasks', id])
+  if (kind === 'delivery' && task) return linkTo(['tasks', task])
+  if (kind === 'webhook') return linkTo(['webhooks', id], { account: account ?? undefined })
+  if (kind === 'channel') return linkTo(['channels'])
+  return linkTo(['accounts', account ?? id])
+}

@@ -1,0 +1,70 @@
+import { words } from 'words'
+
+/** @import { Account } from '../records.ts' */
+/** @import { Field } from '../parts/act.js' */
+
+/**
+ * Returns the limits of an account as text.
+ * @param {Account['limits']} limits
+ */
+export function limitsText({ requests, live_tasks: live }) {
+  const text = words.console.account
+  const parts = [
+    requests && text.requests(requests.limit, requests.period),
+    live && text.live(live.limit),
+  ].filter(Boolean)
+  return parts.length > 0 ? parts.join(', ') : text.noLimits
+}
+
+/**
+ * Returns the fields of a dialog for models and limits, with what an account has.
+ * @param {Account} [account]
+ * @returns {readonly Field[]}
+ */
+export function limitFields(account) {
+  const { requests, live_tasks: live } = account?.limits ?? {}
+  const { fields, account: text } = words.console
+  return [
+    {
+      name: 'models',
+      label: fields.models,
+      hint: text.modelsHint,
+      value: account?.models?.join(', ') ?? '',
+    },
+    {
+      name: 'requests',
+      label: text.requestsLimit,
+      hint: text.requestsHint,
+      pattern: '[0-9]+/(second|minute|hour)',
+      value: requests ? `${requests.limit}/${requests.period}` : '',
+    },
+    {
+      name: 'live_tasks',
+      label: text.liveLimit,
+      hint: text.liveHint,
+      pattern: '[0-9]*',
+      value: live ? String(live.limit) : '',
+    },
+  ]
+}
+
+/**
+ * Returns the models that the fields name. `null` means all.
+ * @param {Readonly<Record<string, string>>} values
+ */
+export function modelsOf({ models = '' }) {
+  const names = models.split(',').map((name) => name.trim())
+  return models === '' ? null : names
+}
+
+/**
+ * Returns the limits that the fields name.
+ * @param {Readonly<Record<string, string>>} values
+ */
+export function limitsOf({ requests = '', live_tasks: live = '' }) {
+  const [limit, period] = requests.split('/')
+  return {
+    requests: requests === '' ? null : { limit: Number(limit), period },
+    live_tasks: live === '' ? null : { limit: Number(live) },
+  }
+}

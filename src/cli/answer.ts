@@ -1,6 +1,7 @@
 import type { Result } from '../domain/result.ts'
 import type { OperationFailure } from '../operations/operation.ts'
 import { failureText } from '../operations/operation.ts'
+import { printableCell } from './printable.ts'
 
 /** The answer of a command. `runCli` prints `json` with `--json`, and otherwise `text`. */
 export type Answer = {
@@ -34,7 +35,10 @@ export function table(
   whenEmpty: string,
 ): string {
   if (rows.length === 0) return whenEmpty
-  const cells = [headings, ...rows.map((row) => row.map((cell) => String(cell ?? '-')))]
+  const cells = [
+    headings,
+    ...rows.map((row) => row.map((cell) => printableCell(String(cell ?? '-')))),
+  ]
   const columns = headings.map((_heading, column) => ({
     width: Math.max(...cells.map((row) => row[column]?.length ?? 0)),
     isNumeric: rows.every((row) => typeof row[column] === 'number'),
@@ -56,7 +60,9 @@ export function table(
 export function fields(values: Readonly<Record<string, string | number>>): string {
   const entries = Object.entries(values)
   const width = Math.max(...entries.map(([name]) => name.length))
-  return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
+  return entries
+    .map(([name, value]) => `${name.padEnd(width)}  ${printableCell(String(value))}`)
+    .join('\n')
 }
 
 /** Returns a time of a JSON answer for text: UTC, to the second. Returns `undefined` if there is no such time. */

@@ -2,11 +2,13 @@ import { Command, CommanderError } from 'commander'
 import { readFileSync } from 'node:fs'
 import { accountCommands } from './account.ts'
 import type { Answer } from './answer.ts'
+import { auditCommands } from './audit.ts'
 import { channelCommands } from './channel.ts'
 import type { CliContext } from './context.ts'
 import { keyCommands } from './key.ts'
 import { ledgerCommands } from './ledger.ts'
 import { migrateCommand } from './migrate.ts'
+import { printable } from './printable.ts'
 import { withProgress } from './progress.ts'
 import { taskCommands } from './task.ts'
 import { webhookCommands } from './webhook.ts'
@@ -34,7 +36,8 @@ export async function runCli(
   const program = createProgram({
     ...parts,
     show: (answer: Answer) => {
-      streams.out(`${json ? JSON.stringify(answer.json, undefined, 2) : answer.text}\n`)
+      const text = json ? JSON.stringify(answer.json, undefined, 2) : answer.text
+      streams.out(`${printable(text)}\n`)
       exitCode = answer.exitCode ?? 0
     },
     withProgress: (text, work) => (json ? work() : withProgress(streams, text, work)),
@@ -56,9 +59,9 @@ export async function runCli(
     const message = error instanceof Error ? error.message : 'failed'
     // Commander starts its messages with `error: `. In JSON the key already says so.
     const reported = { error: { message: message.replace(/^error: /, '') } }
-    if (json) streams.err(`${JSON.stringify(reported)}\n`)
+    if (json) streams.err(`${printable(JSON.stringify(reported))}\n`)
     // Without --json, Commander has already written its own errors to `err`.
-    else if (!isCommanderError) streams.err(`${message}\n`)
+    else if (!isCommanderError) streams.err(`${printable(message)}\n`)
     return isCommanderError ? 2 : 1
   }
 }
@@ -76,6 +79,7 @@ const makers = [
   taskCommands,
   channelCommands,
   webhookCommands,
+  auditCommands,
 ]
 
 /** Creates the whole command line. Runs no command. */
@@ -84,7 +88,7 @@ export function createProgram(context: CliContext): Command {
   const manifest: { readonly version: string } = JSON.parse(readFileSync(path, 'utf8'))
   const program = new Command('darkroom')
     .description(
-      'Operate a Darkroom: accounts, API keys, the ledger, tasks, channels and webhooks.',
+      'Operate a Darkroom: accounts, API keys, the ledger, tasks, channels, webhooks and the audit.',
     )
     .version(manifest.version, '--version', 'show the version')
     .addHelpText('after', about)

@@ -22,7 +22,7 @@ async function auditOf(target: string) {
 }
 
 describe('a topup', () => {
-  it('with an id moves its credits once, also in a race, and refuses other credits', async () => {
+  it('with an id moves its credits once, also in a race, and refuses other credits [topup-1]', async () => {
     await createAccount(deps(), { name: 'once', credits: 0 })
     const topup = { name: 'once', credits: 50, topupId: 'invoice-1' }
     const answers = await Promise.all(Array.from({ length: 8 }, () => topUpAccount(deps(), topup)))
@@ -38,7 +38,7 @@ describe('a topup', () => {
     expect((await topUpAccount(deps(), topup)).ok).toBe(true)
   })
 
-  it('below 0 takes back what is available and no more', async () => {
+  it('below 0 takes back what is available and no more [topup-2]', async () => {
     await createAccount(deps(), { name: 'back', credits: 100 })
     const account: unknown = expect.objectContaining({ available: 30, held: 0, spent: 0 })
     const back = { name: 'back', credits: -70, topupId: 'refund' }

@@ -1,5 +1,6 @@
 import { sendJson } from './answers/sendBody.ts'
 import type { ApiContext, ApiState, HttpFailure } from './context.ts'
+import { nextRequestSeconds } from '../domain/accounts/limits.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import { webhooksMax } from '../domain/webhooks/webhook.ts'
@@ -143,6 +144,14 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       const headers = { 'Content-Range': `bytes */${failure.bytes}` }
       return reply(416, 'range_not_satisfiable', 'The range is outside the asset.', { headers })
     }
+    case 'too_many_requests': {
+      const message = `The limit of this account is ${failure.requests.limit} requests per ${failure.requests.period}.`
+      return rateLimited(message, nextRequestSeconds(failure.requests))
+    }
+    case 'too_many_live_tasks': {
+      const message = `The limit of this account is ${failure.liveTasksLimit} tasks that have not ended.`
+      return rateLimited(message, liveTasksRetrySeconds)
+    }
     case 'overloaded':
     case 'too_many_waiters':
       return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)
@@ -156,6 +165,9 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       return assertNever(failure)
   }
 }
+
+/** A task may end at any time. */
+const liveTasksRetrySeconds = 5
 
 const overloadMessages = {
   overloaded: 'Too many large requests are in progress. Try again later.',

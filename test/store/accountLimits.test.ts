@@ -1,0 +1,233 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { defined } from '../../src/domain/defined.ts'
+import type { RequestsLimit, RequestsState } from '../../src/domain/accounts/limits.ts'
+import {
+  nextRequestSeconds,
+  requestsPeriods,
+  requestsRemaining,
+  windowSeconds,
+} from '../../src/domain/accounts/limits.ts'
+import type { TaskFailure } from '../../src/domain/failure.ts'
+import { newTaskId } from '../../src/domain/ids.ts'
+import { readAccount } from '../../src/store/accounts/accounts.ts'
+import type { NewLimits } from '../../src/store/accounts/limits.ts'
+import { setLimits } from '../../src/store/accounts/limits.ts'
+import { retryTask } from '../../src/store/tasks/retryTask.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
+import { assertLedgerVerifies } from '../support/database/money.ts'
+import {
+  accepted,
+  countOf,
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+  keyBytes,
+} from '../support/database/testAccept.ts'
+import { testMeta } from '../support/database/testAttempts.ts'
+import { runParallel } from '../support/timing.ts'
+
+const world = useAttemptWorld()
+const failure: TaskFailure = { code: 'cancelled', cause: 'cancelled', workPossible: false }
+const many = Array.from({ length: 64 }, (_, index) => index)
+
+/** An account with limits, and credits for so many submits. */
+async function openAccount(limits: NewLimits, submits = 10_000) {
+  const { pool } = world
+  const caller = await createTestCaller(pool, submits * 10)
+  expect(await setLimits(pool, caller.name, limits)).toBe(true)
+  const { accept } = createTestAccept(pool)
+  const submit = (key?: string) => {
+    const idempotencyKey = key === undefined ? undefined : keyBytes(key)
+    return accept({ caller, request: generateRequest(), ...defined({ idempotencyKey }) })
+  }
+  return {
+    ...caller,
+    submit,
+    /** Returns the task id, or the tag of the refusal. */
+    tried: async (key?: string) => {
+      const answer = await submit(key)
+      return answer.ok ? answer.value.taskId : answer.failure.tag
+    },
+    limits: async () => (await readAccount(pool, caller.accountId)).limits,
+  }
+}
+
+/** Lets time pass for the refill of requests. */
+async function pass(accountId: string, seconds: number): Promise<void> {
+  await world.pool.query(
+    `update balance set requests_tat = requests_tat - $2 * interval '1 second' where account_id = $1`,
+    [accountId, seconds],
+  )
+}
+
+describe('a limit of live tasks', () => {
+  it('accepts exactly as many of 64 submits at once, and again as many as ended', async () => {
+    const account = await openAccount({ liveTasks: 5 })
+    const first = await Promise.all(many.map(() => account.tried()))
+    const live = first.filter((tried) => tried !== 'too_many_live_tasks')
+    expect(live).toHaveLength(5)
+    expect(await account.limits()).toEqual({ liveTasks: { limit: 5, used: 5 } })
+    const [failed = '', succeeded = ''] = live
+    await world.attempts.failTask(failed, failure, 0)
+    await world.attempts.settleTask({ meta: testMeta(succeeded), answerId: 'an1' })
+    const second = await Promise.all(many.map(() => account.tried()))
+    expect(second.filter((tried) => tried !== 'too_many_live_tasks')).toHaveLength(2)
+    expect(await countOf(world.pool, 'task', account.accountId)).toBe(7)
+    expect(await countOf(world.pool, 'ledger', account.accountId)).toBe(7)
+    await assertLedgerVerifies(world.pool)
+  })
+
+  it('is never exceeded while submits and ends race', async () => {
+    const account = await openAccount({ liveTasks: 3 })
+    const live: string[] = []
+    let most = 0
+    await runParallel(400, 16, async () => {
+      const tried = await account.tried()
+      if (tried === 'too_many_live_tasks') {
+        const ended = live.shift()
+        if (ended !== undefined) await world.attempts.failTask(ended, failure, 0)
+      } else live.push(tried)
+      const { used = 0 } = (await account.limits()).liveTasks ?? {}
+      most = Math.max(most, used)
+    })
+    expect(most).toBe(3)
+  })
+
+  it('counts a retry of a task, and does not refuse it [rate-5]', async () => {
+    const account = await openAccount({ liveTasks: 1, requests: { limit: 2, period: 'hour' } })
+    const failed = await account.tried()
+    await world.attempts.failTask(failed, failure, 0)
+    await account.tried()
+    const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
+    const input = { taskId: failed, newTaskId: newTaskId(randomBytes), termsOf }
+    expect(await retryTask(world.pool, input)).toMatchObject({ kind: 'retried' })
+    expect(await account.limits()).toMatchObject({ liveTasks: { used: 2 } })
+  })
+})
+
+describe('a limit of requests', () => {
+  it('accepts exactly as many of 64 submits at once, and writes nothing for the others', async () => {
+    const account = await openAccount({ requests: { limit: 7, period: 'hour' } })
+    const tried = await Promise.all(many.map((index) => account.tried(`key ${index}`)))
+    expect(tried.filter((each) => each !== 'too_many_requests')).toHaveLength(7)
+    for (const table of ['task', 'ledger', 'idempotency_key'] as const) {
+      expect([table, await countOf(world.pool, table, account.accountId)]).toEqual([table, 7])
+    }
+  })
+
+  it('fits again after its interval, and not before', async () => {
+    const account = await openAccount({ requests: { limit: 60, period: 'hour' } })
+    for (let n = 0; n < 60; n += 1) accepted(await account.submit())
+    const answer = await account.submit()
+    if (answer.ok || answer.failure.tag !== 'too_many_requests') throw new Error('accepted')
+    expect(nextRequestSeconds(answer.failure.requests)).toBe(60)
+    await pass(account.accountId, 55)
+    expect(await account.tried()).toBe('too_many_requests')
+    await pass(account.accountId, 5)
+    accepted(await account.submit())
+    expect(await account.tried()).toBe('too_many_requests')
+    await pass(account.accountId, 100 * 3_600)
+    expect(await account.limits()).toMatchObject({ requests: { refillUs: 0 } })
+  })
+
+  it('begins unused when it is set, and ends when it is removed', async () => {
+    const account = await openAccount({ requests: { limit: 1, period: 'hour' } })
+    accepted(await account.submit())
+    await setLimits(world.pool, account.name, { requests: { limit: 2, period: 'minute' } })
+    expect(accepted(await account.submit()).requests).toMatchObject({ limit: 2, period: 'minute' })
+    accepted(await account.submit())
+    await setLimits(world.pool, account.name, { liveTasks: 100 })
+    expect(await account.tried()).toBe('too_many_requests')
+    await setLimits(world.pool, account.name, { requests: null })
+    expect(accepted(await account.submit())).not.toHaveProperty('requests')
+    expect(await account.limits()).toMatchObject({ liveTasks: { limit: 100, used: 4 } })
+    expect(await setLimits(world.pool, 'nobody', { liveTasks: 1 })).toBe(false)
+  })
+
+  /** A row of `balance` with such a state at an instant. */
+  const sql = `
+    select request_fits(b, $2) as fits, request_taken(b, $2)::text as taken,
+      greatest(0, extract(epoch from case when request_fits(b, $2) then request_taken(b, $2) else b.requests_tat end
+        - $2) * 1000000)::float8 as "refillUs"
+    from jsonb_populate_record(null::balance, $1) b`
+  type Step = { readonly fits: boolean; readonly taken: string; readonly refillUs: number }
+
+  async function stepOf(row: object, at: string): Promise<Step> {
+    const { rows } = await world.pool.query<Step>(sql, [row, at])
+    if (rows[0] === undefined) throw new Error('a select without from returned no row')
+    return rows[0]
+  }
+
+  const startMs = Date.UTC(2026, 0, 1)
+
+  it('is a bucket that refills all the time, for every limit and every pause', async () => {
+    const limits = fc.record<RequestsLimit>({
+      limit: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(60, 997, 100_000)),
+      period: fc.constantFrom(...requestsPeriods),
+    })
+    const pauses = fc.array(
+      fc.oneof(fc.constant(0), fc.double({ min: 0, max: 2.5, noNaN: true })),
+      {
+        minLength: 10,
+        maxLength: 25,
+      },
+    )
+    await fc.assert(
+      fc.asyncProperty(limits, pauses, async (limit, intervals) => {
+        const intervalUs = Math.round((windowSeconds(limit) * 1_000_000) / limit.limit)
+        let atUs = 0
+        /** The content of the bucket in microseconds of refill: whole numbers, so that the model is exact. */
+        const full = limit.limit * intervalUs
+        let content = full
+        let tat: string | null = null
+        for (const [n, pause] of intervals.entries()) {
+          // Some pauses use the bucket up at once, some are a part of an interval, or several.
+          const pauseUs = Math.round(pause * intervalUs)
+          atUs += pauseUs
+          content = Math.min(full, content + pauseUs)
+          const row: object = {
+            requests_limit: limit.limit,
+            requests_period: limit.period,
+            requests_tat: tat,
+          }
+          const step = await stepOf(row, instant(atUs))
+          expect([n, step.fits]).toEqual([n, content >= intervalUs])
+          if (step.fits) {
+            content -= intervalUs
+            tat = step.taken
+          }
+          const state: RequestsState = { ...limit, refillUs: step.refillUs }
+          expect(requestsRemaining(state)).toBe(Math.floor(content / intervalUs))
+          const waitUs = intervalUs - (content % intervalUs)
+          expect(nextRequestSeconds(state)).toBe(Math.max(1, Math.ceil(waitUs / 1_000_000)))
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  function instant(atUs: number): string {
+    const ms = Math.floor(atUs / 1_000)
+    const micros = String(atUs % 1_000).padStart(3, '0')
+    return new Date(startMs + ms).toISOString().replace('Z', `${micros}Z`)
+  }
+})
+
+describe('the refusals of a submit', () => {
+  it('are a replay first, then limits, credits and budget [rate-4]', async () => {
+    const account = await openAccount({ requests: { limit: 2, period: 'hour' }, liveTasks: 1 }, 1)
+    const first = await account.tried('first')
+    expect(await account.tried('second')).toBe('too_many_live_tasks')
+    expect(await account.tried('first')).toBe(first)
+    await setLimits(world.pool, account.name, { liveTasks: null })
+    expect(await account.tried('third')).toBe('insufficient_quota')
+    await setLimits(world.pool, account.name, { requests: { limit: 1, period: 'hour' } })
+    expect(await account.tried('fourth')).toBe('insufficient_quota')
+    // What was refused took nothing of the limit.
+    expect(await account.limits()).toEqual({
+      requests: { limit: 1, period: 'hour', refillUs: 0 },
+    })
+  })
+})

@@ -1,6 +1,6 @@
 import { sendJson } from './answers/sendBody.ts'
 import type { ApiContext, ApiState, HttpFailure } from './context.ts'
-import { nextRequestSeconds } from '../domain/accounts/limits.ts'
+import { liveTasksRetrySeconds, nextRequestSeconds } from '../domain/accounts/limits.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import { webhooksMax } from '../domain/webhooks/webhook.ts'
@@ -145,13 +145,15 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       return reply(416, 'range_not_satisfiable', 'The range is outside the asset.', { headers })
     }
     case 'too_many_requests': {
-      const message = `The limit of this account is ${failure.requests.limit} requests per ${failure.requests.period}.`
+      const { limit, period } = failure.requests
+      const message = `The limit of requests of this account is ${limit} per ${period}.`
       return rateLimited(message, nextRequestSeconds(failure.requests))
     }
-    case 'too_many_live_tasks': {
-      const message = `The limit of this account is ${failure.liveTasksLimit} tasks that have not ended.`
-      return rateLimited(message, liveTasksRetrySeconds)
-    }
+    case 'too_many_live_tasks':
+      return rateLimited(
+        `The limit of live tasks of this account is ${failure.liveTasksLimit}.`,
+        liveTasksRetrySeconds,
+      )
     case 'overloaded':
     case 'too_many_waiters':
       return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)
@@ -165,9 +167,6 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       return assertNever(failure)
   }
 }
-
-/** A task may end at any time. */
-const liveTasksRetrySeconds = 5
 
 const overloadMessages = {
   overloaded: 'Too many large requests are in progress. Try again later.',

@@ -7,6 +7,9 @@ export const requestsPeriods = ['second', 'minute', 'hour'] as const satisfies R
 export const requestsLimitMax = 100_000
 export const liveTasksLimitMax = 1_000_000
 
+/** The Retry-After for a limit of live tasks. A task may end at any time. */
+export const liveTasksRetrySeconds = 5
+
 /**
  * An account may make `limit` tasks at once. Each request that made one is refilled, one in every `period / limit`, so
  * that no period has an edge.

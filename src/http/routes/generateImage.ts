@@ -32,12 +32,7 @@ export const syncImages = {
     },
   },
   errors: [...syncErrors, 'moderation_blocked'],
-  errorHeaders: [
-    'Location?',
-    'X-Task-Id?',
-    'Idempotent-Replayed?',
-    ...rateLimitUses,
-  ],
+  errorHeaders: ['Location?', 'X-Task-Id?', 'Idempotent-Replayed?', ...rateLimitUses],
 } as const satisfies Partial<Route>
 
 export const generateImageRoute: Route = {

@@ -14,6 +14,7 @@ import { newTaskId } from '../../src/domain/ids.ts'
 import { readAccount } from '../../src/store/accounts/accounts.ts'
 import type { NewLimits } from '../../src/store/accounts/limits.ts'
 import { setLimits } from '../../src/store/accounts/limits.ts'
+import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
@@ -103,7 +104,8 @@ describe('a limit of live tasks', () => {
     await account.tried()
     const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
     const input = { taskId: failed, newTaskId: newTaskId(randomBytes), termsOf }
-    expect(await retryTask(world.pool, input)).toMatchObject({ kind: 'retried' })
+    const retried = await withTransaction(world.pool, (client) => retryTask(client, input))
+    expect(retried).toMatchObject({ kind: 'retried' })
     expect(await account.limits()).toMatchObject({ liveTasks: { used: 2 } })
   })
 })

@@ -4,10 +4,10 @@ import { fields, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { defined } from '../domain/defined.ts'
+import type { RequestsLimit } from '../domain/accounts/limits.ts'
 import { requestsLimitText } from '../domain/accounts/limits.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import type { AccountJson } from '../operations/accounts.ts'
-import type { NewLimits } from '../store/accounts/limits.ts'
 import {
   parseAccountName,
   parseInitialCredits,
@@ -75,6 +75,12 @@ function models(context: CliContext): Command {
     })
 }
 
+/** Commander takes null for a missing value. */
+type LimitOptions = {
+  readonly requests?: RequestsLimit | 'none'
+  readonly liveTasks?: number | 'none'
+}
+
 function limit(context: CliContext): Command {
   return createCommand(
     'limit <name>',
@@ -84,8 +90,12 @@ function limit(context: CliContext): Command {
   )
     .option('--requests <n/period>', 'tasks per second, minute or hour, or none', parseRequests)
     .option('--live-tasks <n>', 'tasks that have not ended, or none', parseLiveTasks)
-    .action(async (name: string, limits: NewLimits, command: Command) => {
-      if (Object.keys(limits).length === 0) {
+    .action(async (name: string, options: LimitOptions, command: Command) => {
+      const limits = {
+        requests: options.requests === 'none' ? null : options.requests,
+        liveTasks: options.liveTasks === 'none' ? null : options.liveTasks,
+      }
+      if (limits.requests === undefined && limits.liveTasks === undefined) {
         command.error('error: give --requests, --live-tasks or both')
       }
       const { accounts } = await context.operations()

@@ -98,18 +98,18 @@ export function parseBudgetOrNone(text: string): Budget | undefined {
   return text === 'none' ? undefined : parseBudget(text)
 }
 
-/** Parses a limit of requests, such as `60/minute`. Null: `none`. */
-export function parseRequests(text: string): RequestsLimit | null {
-  const limit = text === 'none' ? null : parseRequestsLimit(text)
+/** Parses a limit of requests, such as `60/minute`, or `none`. */
+export function parseRequests(text: string): RequestsLimit | 'none' {
+  const limit = text === 'none' ? text : parseRequestsLimit(text)
   if (limit !== undefined) return limit
   throw new InvalidArgumentError(
     `Write 60/minute, or none: 1 to ${requestsLimitMax} per ${requestsPeriods.join(', ')}.`,
   )
 }
 
-/** Parses a limit of live tasks. Null: `none`. */
-export function parseLiveTasks(text: string): number | null {
-  return text === 'none' ? null : parseLiveTasksLimit(text)
+/** Parses a limit of live tasks, or `none`. */
+export function parseLiveTasks(text: string): number | 'none' {
+  return text === 'none' ? text : parseLiveTasksLimit(text)
 }
 
 /** Parses a task id. Checks only its form, not whether the task exists. */

@@ -1,6 +1,6 @@
 import { sendJson } from './answers/sendBody.ts'
 import type { ApiContext, ApiState, HttpFailure } from './context.ts'
-import { liveTasksRetrySeconds, nextRequestSeconds } from '../domain/accounts/limits.ts'
+import { overLimitSeconds, overLimitText } from '../domain/accounts/limits.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import { webhooksMax } from '../domain/webhooks/webhook.ts'
@@ -144,16 +144,9 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       const headers = { 'Content-Range': `bytes */${failure.bytes}` }
       return reply(416, 'range_not_satisfiable', 'The range is outside the asset.', { headers })
     }
-    case 'too_many_requests': {
-      const { limit, period } = failure.requests
-      const message = `The limit of requests of this account is ${limit} per ${period}.`
-      return rateLimited(message, nextRequestSeconds(failure.requests))
-    }
+    case 'too_many_requests':
     case 'too_many_live_tasks':
-      return rateLimited(
-        `The limit of live tasks of this account is ${failure.liveTasksLimit}.`,
-        liveTasksRetrySeconds,
-      )
+      return rateLimited(overLimitText(failure), overLimitSeconds(failure))
     case 'overloaded':
     case 'too_many_waiters':
       return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)

@@ -85,7 +85,7 @@ describe('a limit of live tasks', () => {
     const account = await openAccount({ liveTasks: 3 })
     const live: string[] = []
     let most = 0
-    await runParallel(400, 16, async () => {
+    await runParallel(200, 16, async () => {
       const tried = await account.tried()
       if (tried === 'too_many_live_tasks') {
         const ended = live.shift()
@@ -172,8 +172,8 @@ describe('a limit of requests', () => {
     const pauses = fc.array(
       fc.oneof(fc.constant(0), fc.double({ min: 0, max: 2.5, noNaN: true })),
       {
-        minLength: 10,
-        maxLength: 25,
+        minLength: 8,
+        maxLength: 20,
       },
     )
     const { accountId, name } = await openAccount({})
@@ -207,7 +207,7 @@ describe('a limit of requests', () => {
           expect(nextRequestSeconds(state)).toBe(Math.max(1, Math.ceil(waitUs / 1_000_000)))
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     )
   })
 
@@ -224,7 +224,17 @@ describe('the refusals of a submit', () => {
     const first = await account.tried('first')
     expect(await account.tried('second')).toBe('too_many_live_tasks')
     expect(await account.tried('first')).toBe(first)
+    await world.pool.query(
+      `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash, budget_credits, budget_period)
+       values ('key_limits', $1, 'sk', 'test', 'limits', 1, 'day')`,
+      [account.accountId],
+    )
+    const { accept } = createTestAccept(world.pool)
+    const caller = { ...account, keyId: 'key_limits' }
+    const beyondAll = () => accept({ caller, request: generateRequest() })
+    expect(await beyondAll()).toMatchObject({ failure: { tag: 'too_many_live_tasks' } })
     await setLimits(world.pool, account.name, { liveTasks: null })
+    expect(await beyondAll()).toMatchObject({ failure: { tag: 'insufficient_quota' } })
     expect(await account.tried('third')).toBe('insufficient_quota')
     await setLimits(world.pool, account.name, { requests: { limit: 1, period: 'hour' } })
     expect(await account.tried('fourth')).toBe('insufficient_quota')

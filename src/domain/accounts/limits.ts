@@ -7,8 +7,8 @@ export const requestsPeriods = ['second', 'minute', 'hour'] as const satisfies R
 export const requestsLimitMax = 100_000
 export const liveTasksLimitMax = 1_000_000
 
-/** The Retry-After for a limit of live tasks. A task may end at any time. */
-export const liveTasksRetrySeconds = 5
+/** A live task may end at any time. */
+const liveTasksRetrySeconds = 5
 
 /**
  * An account may make `limit` tasks at once. Each request that made one is refilled, one in every `period / limit`, so
@@ -74,6 +74,22 @@ export function nextRequestSeconds(state: RequestsState): number {
   const used = state.limit - requestsRemaining(state)
   const waitUs = state.refillUs - (used - 1) * intervalUs(state)
   return Math.max(1, Math.ceil(waitUs / 1_000_000))
+}
+
+/** Names the limit that is reached. */
+export function overLimitText(over: OverLimit): string {
+  if (over.tag === 'too_many_live_tasks') {
+    return `The limit of live tasks of this account is ${over.liveTasksLimit}.`
+  }
+  const { limit, period } = over.requests
+  return `The limit of requests of this account is ${limit} per ${period}.`
+}
+
+/** After how many seconds a client may try again: for requests, when the next one fits. */
+export function overLimitSeconds(over: OverLimit): number {
+  return over.tag === 'too_many_live_tasks'
+    ? liveTasksRetrySeconds
+    : nextRequestSeconds(over.requests)
 }
 
 /** Returns the limits as answers have them. Null: no limit. */

@@ -15,8 +15,8 @@ export function limitsOf({ requests, liveTasks: limit }: LimitsRow, used: number
 
 /** Null removes a limit. An absent limit stays as it is. */
 export type NewLimits = {
-  readonly requests?: RequestsLimit | null
-  readonly liveTasks?: number | null
+  readonly requests?: RequestsLimit | null | undefined
+  readonly liveTasks?: number | null | undefined
 }
 
 /**

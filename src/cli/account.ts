@@ -4,20 +4,24 @@ import { fields, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { defined } from '../domain/defined.ts'
+import type { RequestsLimit } from '../domain/accounts/limits.ts'
+import { requestsLimitText } from '../domain/accounts/limits.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import type { AccountJson } from '../operations/accounts.ts'
 import {
   parseAccountName,
   parseInitialCredits,
+  parseLiveTasks,
   parseModels,
   parseModelsOrAll,
+  parseRequests,
   parseTopup,
   parseTopupId,
 } from './parse.ts'
 
-/** Makes the commands `account create`, `topup`, `models`, `show` and `list`. */
+/** Makes the commands `account create`, `topup`, `models`, `limit`, `show` and `list`. */
 export function accountCommands(context: CliContext): Command {
-  const makers = [create, topup, models, show, list]
+  const makers = [create, topup, models, limit, show, list]
   return createGroup(context, 'account', 'accounts and their credits', makers)
 }
 
@@ -71,6 +75,35 @@ function models(context: CliContext): Command {
     })
 }
 
+/** Commander takes null for a missing value. */
+type LimitOptions = {
+  readonly requests?: RequestsLimit | 'none'
+  readonly liveTasks?: number | 'none'
+}
+
+function limit(context: CliContext): Command {
+  return createCommand(
+    'limit <name>',
+    'set or remove the limits of an account; a limit that is not named stays',
+    'account limit acme --requests 60/minute --live-tasks 50',
+    'account limit acme --requests none',
+  )
+    .option('--requests <n/period>', 'tasks per second, minute or hour, or none', parseRequests)
+    .option('--live-tasks <n>', 'tasks that have not ended, or none', parseLiveTasks)
+    .action(async (name: string, options: LimitOptions, command: Command) => {
+      const limits = {
+        requests: options.requests === 'none' ? null : options.requests,
+        liveTasks: options.liveTasks === 'none' ? null : options.liveTasks,
+      }
+      if (limits.requests === undefined && limits.liveTasks === undefined) {
+        command.error('error: give --requests, --live-tasks or both')
+      }
+      const { accounts } = await context.operations()
+      const account = valueOf(await accounts.setLimits({ name, limits }))
+      context.show({ ...accountAnswer(account), json: account })
+    })
+}
+
 function show(context: CliContext): Command {
   return createCommand(
     'show <name>',
@@ -104,12 +137,22 @@ function list(context: CliContext): Command {
   })
 }
 
-/** Returns the answer about one account. Its JSON has five fields. */
+/** Returns the answer about one account. */
 function accountAnswer(account: AccountJson): Answer {
-  const { account_id, name, available, held, spent } = account
+  const { account_id, name, available, held, spent, limits } = account
+  const { requests, live_tasks: tasks } = limits
   const allowed = account.models?.join(', ') ?? 'all'
   return {
-    json: { account_id, name, available, held, spent },
-    text: fields({ account: name, id: account_id, models: allowed, available, held, spent }),
+    json: { account_id, name, available, held, spent, limits },
+    text: fields({
+      account: name,
+      id: account_id,
+      models: allowed,
+      available,
+      held,
+      spent,
+      requests: requests ? `${requestsLimitText(requests)}, ${requests.remaining} now` : 'no limit',
+      'live tasks': tasks ? `${tasks.used} of ${tasks.limit}` : 'no limit',
+    }),
   }
 }

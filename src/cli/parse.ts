@@ -6,6 +6,13 @@ import {
 } from '../domain/accounts/account.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
 import { budgetPeriods } from '../domain/accounts/budget.ts'
+import type { RequestsLimit } from '../domain/accounts/limits.ts'
+import {
+  liveTasksLimitMax,
+  parseRequestsLimit,
+  requestsLimitMax,
+  requestsPeriods,
+} from '../domain/accounts/limits.ts'
 import { taskIdPattern } from '../domain/ids.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { isModelId, modelIds } from '../domain/models/models.ts'
@@ -29,6 +36,7 @@ export function parseAccountName(text: string): string {
 export const parseInitialCredits = wholeNumberParser('Credits are', 0, depositCreditsMax)
 const parseDeposit = wholeNumberParser('A topup is, with or without a minus,', 1, depositCreditsMax)
 const parseBudgetCredits = wholeNumberParser('The credits of a budget are', 1, depositCreditsMax)
+const parseLiveTasksLimit = wholeNumberParser('A limit of live tasks is', 1, liveTasksLimitMax)
 /** Parses the value of `--limit`: how many rows a command lists, or how many tasks it retries, at most. */
 export const parseLimit = wholeNumberParser('A limit is', 1, limitMax)
 
@@ -88,6 +96,20 @@ export function parseBudget(text: string): Budget {
 /** Parses a budget, or `none`. */
 export function parseBudgetOrNone(text: string): Budget | undefined {
   return text === 'none' ? undefined : parseBudget(text)
+}
+
+/** Parses a limit of requests, such as `60/minute`, or `none`. */
+export function parseRequests(text: string): RequestsLimit | 'none' {
+  const limit = text === 'none' ? text : parseRequestsLimit(text)
+  if (limit !== undefined) return limit
+  throw new InvalidArgumentError(
+    `Write 60/minute, or none: 1 to ${requestsLimitMax} per ${requestsPeriods.join(', ')}.`,
+  )
+}
+
+/** Parses a limit of live tasks, or `none`. */
+export function parseLiveTasks(text: string): number | 'none' {
+  return text === 'none' ? text : parseLiveTasksLimit(text)
 }
 
 /** Parses a task id. Checks only its form, not whether the task exists. */

@@ -1,4 +1,5 @@
 import type { BudgetState } from './accounts/budget.ts'
+import type { OverLimit } from './accounts/limits.ts'
 
 /**
  * Why a request was not served. Only `src/http/errors.ts` translates it to a status, an error body and
@@ -20,6 +21,7 @@ export type RequestFailure =
       readonly requiredCredits: number
       readonly budget: BudgetState
     }
+  | OverLimit
   | { readonly tag: 'idempotency_key_reused' }
   /** `texts` means that the texts in the body are too large. Otherwise the whole body is too large. */
   | { readonly tag: 'body_too_large'; readonly limitBytes: number; readonly texts?: true }

@@ -1,5 +1,6 @@
 import { sendJson } from './answers/sendBody.ts'
 import type { ApiContext, ApiState, HttpFailure } from './context.ts'
+import { overLimitSeconds, overLimitText } from '../domain/accounts/limits.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import { webhooksMax } from '../domain/webhooks/webhook.ts'
@@ -143,6 +144,9 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       const headers = { 'Content-Range': `bytes */${failure.bytes}` }
       return reply(416, 'range_not_satisfiable', 'The range is outside the asset.', { headers })
     }
+    case 'too_many_requests':
+    case 'too_many_live_tasks':
+      return rateLimited(overLimitText(failure), overLimitSeconds(failure))
     case 'overloaded':
     case 'too_many_waiters':
       return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)

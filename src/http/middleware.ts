@@ -97,6 +97,8 @@ const exposedHeaders = [
   'Idempotent-Replayed',
   'Location',
   'Preference-Applied',
+  'RateLimit',
+  'RateLimit-Policy',
   'Retry-After',
   'WWW-Authenticate',
   'x-request-id',

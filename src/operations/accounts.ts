@@ -1,6 +1,7 @@
 import type { Account } from '../domain/accounts/account.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { accountCreditsMax, newAccountId } from '../domain/accounts/account.ts'
+import { limitsJson, requestsLimitText } from '../domain/accounts/limits.ts'
 import { defined } from '../domain/defined.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { isoTime } from '../domain/isoTime.ts'
@@ -9,6 +10,8 @@ import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { AccountPage, TopUpRefusal } from '../store/accounts/accounts.ts'
 import * as store from '../store/accounts/accounts.ts'
+import type { NewLimits } from '../store/accounts/limits.ts'
+import { setLimits } from '../store/accounts/limits.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf, pageOf } from './operation.ts'
@@ -21,6 +24,7 @@ export type AccountJson = {
   readonly spent: number
   /** The models that the account may use. Null: all. */
   readonly models: readonly ModelId[] | null
+  readonly limits: ReturnType<typeof limitsJson>
   readonly created_at: string
 }
 
@@ -30,20 +34,23 @@ export type NewAccount = {
   readonly name: string
   readonly credits: number
   readonly models?: readonly ModelId[]
+  readonly limits?: NewLimits
 }
 
 /** Creates an account with its first deposit. Refused when the name is taken. */
 export async function createAccount(
   deps: OperationDeps & { readonly randomBytes: RandomBytes },
-  { name, credits, models }: NewAccount,
+  { name, credits, models, limits }: NewAccount,
 ): AccountResult {
-  const change = { action: 'account.create', target: name, params: { credits, models } }
+  const params = { credits, models, ...(limits && limitsParams(limits)) }
+  const change = { action: 'account.create', target: name, params }
   return audited(deps, change, async (client) => {
     const account = { accountId: newAccountId(deps.randomBytes), name, credits }
     if (!(await store.createAccount(client, { ...account, ...defined({ models }) }))) {
       const message = `An account named ${JSON.stringify(name)} already exists.`
       return fail({ kind: 'refused', code: 'account_exists', message })
     }
+    if (limits !== undefined) await setLimits(client, name, limits)
     return found(await store.findAccount(client, name), name)
   })
 }
@@ -110,6 +117,22 @@ export async function setAccountModels(
   })
 }
 
+/** Sets or removes limits of an account. Null: no limit. Absent: as before. */
+export async function setAccountLimits(
+  deps: OperationDeps,
+  { name, limits }: { readonly name: string; readonly limits: NewLimits },
+): AccountResult {
+  const change = { action: 'account.limit', target: name, params: limitsParams(limits) }
+  return audited(deps, change, async (client) => {
+    await setLimits(client, name, limits)
+    return found(await store.findAccount(client, name), name)
+  })
+}
+
+function limitsParams({ requests, liveTasks }: NewLimits) {
+  return { requests: requests && requestsLimitText(requests), live_tasks: liveTasks }
+}
+
 export async function showAccount({ pool }: OperationDeps, name: string): AccountResult {
   return found(await store.findAccount(pool, name), name)
 }
@@ -132,7 +155,7 @@ function found(account: Account | undefined, name: string): Result<AccountJson, 
 }
 
 function accountJson(account: Account): AccountJson {
-  const { accountId, name, available, held, spent, models, createdAtMs } = account
+  const { accountId, name, available, held, spent, models, limits, createdAtMs } = account
   return {
     account_id: accountId,
     name,
@@ -140,6 +163,7 @@ function accountJson(account: Account): AccountJson {
     held,
     spent,
     models: models ?? null,
+    limits: limitsJson(limits),
     created_at: isoTime(createdAtMs),
   }
 }

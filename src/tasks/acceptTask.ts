@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Caller } from '../domain/accounts/account.ts'
+import type { RequestsState } from '../domain/accounts/limits.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
@@ -56,6 +57,8 @@ export type Accepted = {
   readonly credits: number
   /** Whether the idempotency key named an existing task with the same request. Then no new task was made. */
   readonly replayed: boolean
+  /** The limit of requests with this one. Absent for a replay, and for an account without this limit. */
+  readonly requests?: RequestsState
 }
 
 type Answer = Result<Accepted, RequestFailure>
@@ -143,9 +146,12 @@ async function acceptNew(
   switch (inserted.kind) {
     case 'inserted': {
       deps.onAccepted(startOf(taskId, submission))
-      const { createdAtMs } = inserted
-      return succeed({ taskId, createdAtMs, credits: terms.credits, replayed: false })
+      const { createdAtMs, requests } = inserted
+      const { credits } = terms
+      return succeed({ taskId, createdAtMs, credits, replayed: false, ...defined({ requests }) })
     }
+    case 'over_limit':
+      return fail(inserted.limit)
     case 'insufficient':
       return fail({ tag: 'insufficient_quota', requiredCredits })
     case 'over_budget':

@@ -26,6 +26,8 @@ export function createOperations(config: Config, pool: Pool, actor: Actor, parts
       topUp: (input: accounts.Topup) => accounts.topUpAccount(deps, input),
       setModels: (input: Input<typeof accounts.setAccountModels>) =>
         accounts.setAccountModels(deps, input),
+      setLimits: (input: Input<typeof accounts.setAccountLimits>) =>
+        accounts.setAccountLimits(deps, input),
       show: (name: string) => accounts.showAccount(deps, name),
       list: (input: Input<typeof accounts.listAccounts>) => accounts.listAccounts(deps, input),
     },

@@ -31,6 +31,7 @@ describe('GET /v1/account', () => {
       name: account.name,
       credits: { available: 1_000, held: 0, spent: 0 },
       models: null,
+      limits: { requests: null, live_tasks: null },
     })
   })
 })

@@ -16,7 +16,7 @@ beforeAll(async () => {
 type Shown = { account_id: string; name: string; available: number; held: number; spent: number }
 
 describe('darkroom account', () => {
-  it('creates an account with a deposit, tops it up and shows exactly five fields', async () => {
+  it('creates an account with a deposit, tops it up and shows it', async () => {
     const created = await world.json<Shown>(
       'account',
       'create',
@@ -32,6 +32,7 @@ describe('darkroom account', () => {
       available: 100,
       held: 0,
       spent: 0,
+      limits: { requests: null, live_tasks: null },
     })
     await world.json('account', 'topup', 'acme', '23')
     const shown = await world.json<Shown>('account', 'show', 'acme')
@@ -57,6 +58,41 @@ describe('darkroom account', () => {
     ]) {
       expect((await world.run(...args)).exitCode).toBe(1)
     }
+  })
+
+  it('sets and removes limits, shows what is left of them, and records it [rate-1]', async () => {
+    const limit = ['account', 'limit', 'limited']
+    const both = [...limit, '--requests', '60/minute', '--live-tasks', '50']
+    expect((await world.run(...both)).stderr).toContain('There is no account named "limited"')
+    await world.json('account', 'create', 'limited')
+    const limits = {
+      requests: { limit: 60, period: 'minute', remaining: 60 },
+      live_tasks: { limit: 50, used: 0 },
+    }
+    expect(await world.json(...both)).toMatchObject({ name: 'limited', limits })
+    const { stdout } = await world.run('account', 'show', 'limited')
+    expect(stdout).toMatch(/^requests +60\/minute, 60 now$/m)
+    expect(stdout).toMatch(/^live tasks +0 of 50$/m)
+    await world.json(...limit, '--requests', 'none')
+    const shown = await world.json('account', 'show', 'limited')
+    expect(shown).toMatchObject({ limits: { ...limits, requests: null } })
+    const wrong = ['60', '0/minute', '1/day', '100001/second', '-1/minute', '1.5/hour', ' 1/hour']
+    for (const requests of wrong) {
+      expect((await world.run(...limit, '--requests', requests)).exitCode).toBe(2)
+    }
+    for (const tasks of ['0', '1.5', 'all']) {
+      expect((await world.run(...limit, '--live-tasks', tasks)).exitCode).toBe(2)
+    }
+    expect((await world.run(...limit)).exitCode).toBe(2)
+    const { rows } = await world.pool.query(
+      `select params, outcome from audit where target = 'limited' and action = 'account.limit' order by audit_id`,
+    )
+    const params = { requests: '60/minute', live_tasks: 50 }
+    expect(rows).toEqual([
+      { params, outcome: 'not_found' },
+      { params, outcome: 'done' },
+      { params: { requests: null }, outcome: 'done' },
+    ])
   })
 
   it('shows a table without --json', async () => {

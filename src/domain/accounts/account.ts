@@ -1,6 +1,7 @@
 import type { BudgetState } from './budget.ts'
 import type { RandomBytes } from '../ids.ts'
 import { randomText } from '../ids.ts'
+import type { LimitsState } from './limits.ts'
 import type { ModelId } from '../models/models.ts'
 
 /** An account and its balances. Credits are whole numbers. */
@@ -13,6 +14,7 @@ export type Account = {
   readonly available: number
   readonly held: number
   readonly spent: number
+  readonly limits: LimitsState
 }
 
 /** An API key without its secret, which is stored nowhere. */

@@ -21,6 +21,14 @@ export const answerHeaders = {
     taskIdPattern,
   ],
   'Retry-After': ['Seconds to wait before the next request.', digits],
+  'RateLimit-Policy': [
+    'The limit of requests of the account, and its period in seconds. Absent without one, and for a replay.',
+    '^"requests";q=[0-9]+;w=(1|60|3600)$',
+  ],
+  RateLimit: [
+    'How many requests fit now (`r`), and after how many seconds one more fits (`t`).',
+    '^"requests";r=[0-9]+;t=[0-9]+$',
+  ],
   'x-should-retry': [
     'Present when another request cannot help, or may repeat work that is paid for.',
     '^false$',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../../domain/accounts/account.ts'
+import type { RequestsState } from '../../domain/accounts/limits.ts'
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
@@ -13,6 +14,7 @@ import { fail, succeed } from '../../domain/result.ts'
 import type { InputImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
 import { readTraceparent } from '../../domain/tasks/traceparent.ts'
 import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
+import { rateLimitHeaders } from '../answers/rateLimit.ts'
 import type { AccountHandler, ApiContext, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
 import { createBodyMemory } from './bodyMemory.ts'
@@ -151,6 +153,8 @@ async function accept(
     if (error instanceof NothingWrittenError) context.state.retryIsUnsafe = false
     throw error
   })
+  const requests = accepted.ok ? accepted.value.requests : requestsOf(accepted.failure)
+  if (requests !== undefined) context.set(rateLimitHeaders(requests))
   if (!accepted.ok) return accepted
   // From now on an upstream call may be running, so a retry can pay for the same work twice. Without a key, a retry
   // makes a second task. With a key, a retry joins this task, but only until the key becomes free. It becomes free
@@ -161,6 +165,11 @@ async function accept(
   context.state.replayed = accepted.value.replayed
   if (key !== undefined) context.set('Idempotent-Replayed', String(accepted.value.replayed))
   return accepted
+}
+
+/** Returns the limit of requests that a refusal tells the client. */
+function requestsOf(failure: RequestFailure): RequestsState | undefined {
+  return 'requests' in failure ? failure.requests : undefined
 }
 
 /**

@@ -6,6 +6,7 @@ import {
 } from '../../schema/contentRequest.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
 import { answerSync } from '../answers/answerSync.ts'
+import { rateLimitUses } from '../answers/rateLimit.ts'
 import type { Receive } from '../intake/acceptTask.ts'
 import { acceptTask } from '../intake/acceptTask.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
@@ -57,6 +58,7 @@ const asyncGenerateContentRoute: Route = {
   description: 'Answers at once, as `POST /v1/images/tasks` does. Read the task with its lookup.',
   answers: submitTaskRoute.answers,
   errors: submitTaskRoute.errors,
+  errorHeaders: rateLimitUses,
   handler: acceptTask(receiveContent('v1beta.asyncGenerateContent'), answerAsync),
 }
 

@@ -1,6 +1,7 @@
 import { succeed } from '../../domain/result.ts'
 import { generationsRequest, parseGenerationsRequest } from '../../schema/imagesRequest.ts'
 import { answerSync } from '../answers/answerSync.ts'
+import { rateLimitUses } from '../answers/rateLimit.ts'
 import type { Receive } from '../intake/acceptTask.ts'
 import { acceptTask } from '../intake/acceptTask.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
@@ -20,12 +21,18 @@ export const syncImages = {
   answers: {
     200: {
       description: 'The finished image.',
-      headers: ['Location', 'X-Task-Id', 'Idempotent-Replayed?', 'X-Credits-Charged'],
+      headers: [
+        'Location',
+        'X-Task-Id',
+        'Idempotent-Replayed?',
+        'X-Credits-Charged',
+        ...rateLimitUses,
+      ],
       content: json(imagesResponse),
     },
   },
   errors: [...syncErrors, 'moderation_blocked'],
-  errorHeaders: ['Location?', 'X-Task-Id?', 'Idempotent-Replayed?'],
+  errorHeaders: ['Location?', 'X-Task-Id?', 'Idempotent-Replayed?', ...rateLimitUses],
 } as const satisfies Partial<Route>
 
 export const generateImageRoute: Route = {

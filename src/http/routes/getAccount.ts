@@ -1,3 +1,4 @@
+import { limitsJson } from '../../domain/accounts/limits.ts'
 import { account } from '../../schema/answers/account.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
@@ -15,13 +16,14 @@ export const getAccountRoute = extensionRoute({
   errors: [],
   handler: (parts) => async (context, caller) => {
     const account = await parts.reads.readAccount(caller.accountId)
-    const { accountId, name, available, held, spent, models } = account
+    const { accountId, name, available, held, spent, models, limits } = account
     sendJson(context, 200, {
       object: 'account',
       account_id: accountId,
       name,
       credits: { available, held, spent },
       models: models ?? null,
+      limits: limitsJson(limits),
     })
     return undefined
   },

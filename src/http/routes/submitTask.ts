@@ -1,6 +1,7 @@
 import { succeed } from '../../domain/result.ts'
 import { isTaskImagePath, parseTaskRequest, taskRequest } from '../../schema/taskRequest.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
+import { rateLimitUses } from '../answers/rateLimit.ts'
 import type { Receive } from '../intake/acceptTask.ts'
 import { acceptTask } from '../intake/acceptTask.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
@@ -25,11 +26,18 @@ export const submitTaskRoute: Route = {
   answers: {
     202: {
       description: 'The task is accepted, or the Idempotency-Key names this earlier task.',
-      headers: ['Location', 'Retry-After', 'Idempotent-Replayed?', 'X-Credits-Held'],
+      headers: [
+        'Location',
+        'Retry-After',
+        'Idempotent-Replayed?',
+        'X-Credits-Held',
+        ...rateLimitUses,
+      ],
       content: json(taskAccepted),
     },
   },
   errors: submitErrors,
+  errorHeaders: rateLimitUses,
   handler: acceptTask(receiveTask, answerAsync),
 }
 

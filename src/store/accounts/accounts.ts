@@ -3,6 +3,8 @@ import type { Account } from '../../domain/accounts/account.ts'
 import { accountCreditsMax } from '../../domain/accounts/account.ts'
 import type { ModelId } from '../../domain/models/models.ts'
 import { isModelId } from '../../domain/models/models.ts'
+import type { LimitsRow } from './limits.ts'
+import { limitsOf } from './limits.ts'
 
 export type NewAccount = {
   readonly accountId: string
@@ -35,7 +37,11 @@ const createSql = `
   )
   insert into balance (account_id, available, deposited) select account_id, $4::bigint, $4::bigint from created`
 
-type AccountRow = Omit<Account, 'models'> & { readonly models: string[] | null }
+type AccountRow = Omit<Account, 'models' | 'limits'> & {
+  readonly models: string[] | null
+  readonly limits: LimitsRow
+  readonly liveTasks: number
+}
 
 /** Finds an account by its name and returns it with its balances. */
 export async function findAccount(
@@ -89,14 +95,14 @@ export async function setModels(
   await client.query('update account set models = $2 where name = $1', [name, models ?? null])
 }
 
-function accountOf({ models, ...row }: AccountRow): Account {
-  return { ...row, ...knownModels(models) }
+function accountOf({ models, limits, liveTasks, ...row }: AccountRow): Account {
+  return { ...row, ...knownModels(models), limits: limitsOf(limits, liveTasks) }
 }
 
 const accountSql = `
   select a.account_id as "accountId", a.name, a.models,
     (extract(epoch from a.created_at) * 1000)::float8 as "createdAtMs",
-    available, held, spent
+    available, held, spent, limits, live_tasks as "liveTasks"
   from account a join account_balance using (account_id)`
 
 /**

@@ -3,7 +3,10 @@ import type { Caller } from '../../domain/accounts/account.ts'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import { DatabaseError } from 'pg'
+import type { OverLimit, RequestsState } from '../../domain/accounts/limits.ts'
+import { defined } from '../../domain/defined.ts'
 import { readKey } from '../accounts/apiKeys.ts'
+import type { LimitsRow } from '../accounts/limits.ts'
 import { runStatement } from '../connection/transaction.ts'
 
 /** A task to insert. Digests have 32 bytes. */
@@ -27,9 +30,16 @@ export type NewTask = {
 }
 
 export type InsertTaskResult =
-  | { readonly kind: 'inserted'; readonly createdAtMs: number }
+  /** `requests` is the limit of the account with this request. Absent: the account has none. */
+  | {
+      readonly kind: 'inserted'
+      readonly createdAtMs: number
+      readonly requests?: RequestsState
+    }
   /** The idempotency key already names another task. Nothing was written. */
   | { readonly kind: 'key_taken' }
+  /** The account has reached one of its limits. Nothing was written. */
+  | { readonly kind: 'over_limit'; readonly limit: OverLimit }
   /** The account does not have enough credits. Nothing was written. */
   | { readonly kind: 'insufficient' }
   /** The price is more than what is left of the key's budget. Nothing was written. */
@@ -44,17 +54,21 @@ const refusedState = 'DR001'
  * disk: the client is then told that the task was accepted.
  *
  * If another transaction has just inserted the same key, the statement waits for its end. A taken key wins over every
- * other refusal, because a repeated request is answered by its first task, whatever is left of the credits.
+ * other refusal, because a repeated request is answered by its first task, whatever is left of the credits. Then come
+ * the limits of the account, its credits and the budget of the key.
  */
 export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
   try {
     const query = { name: 'insert-task', text: insertSql, values: valuesOf(task) }
-    const [row] = await runStatement<{ createdAtMs: number | null }>(pool, query)
+    const [row] = await runStatement<InsertedRow>(pool, query)
     if (row === undefined) throw new Error('Bug: a select without from returned no row')
-    const { createdAtMs } = row
-    return createdAtMs === null ? { kind: 'key_taken' } : { kind: 'inserted', createdAtMs }
+    const { createdAtMs, requests } = row
+    if (createdAtMs === null) return { kind: 'key_taken' }
+    return { kind: 'inserted', createdAtMs, ...defined({ requests }) }
   } catch (error) {
     if (!(error instanceof DatabaseError) || error.code !== refusedState) throw error
+    const limit = overLimit(error)
+    if (limit !== undefined) return { kind: 'over_limit', limit }
     if (error.message === 'insufficient') return { kind: 'insufficient' }
     if (error.message === 'budget') {
       const budget = (await readKey(pool, task.caller.keyId))?.budget
@@ -63,6 +77,20 @@ export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskR
     }
     throw new Error('Bug: the upload of a new task is unknown or has been taken', { cause: error })
   }
+}
+
+type InsertedRow = {
+  readonly createdAtMs: number | null
+  readonly requests: RequestsState | null
+}
+
+/** Returns the limit that the statement found reached. */
+function overLimit({ message, detail = '' }: DatabaseError): OverLimit | undefined {
+  if (message !== 'requests' && message !== 'live_tasks') return undefined
+  const { requests, liveTasks }: LimitsRow = JSON.parse(detail)
+  if (message === 'requests' && requests !== null) return { tag: 'too_many_requests', requests }
+  if (liveTasks === null) throw new Error(`Bug: the limit ${message} is reached and not set`)
+  return { tag: 'too_many_live_tasks', liveTasksLimit: liveTasks, ...defined({ requests }) }
 }
 
 function valuesOf(task: NewTask): unknown[] {
@@ -99,7 +127,8 @@ function valuesOf(task: NewTask): unknown[] {
  * of the balance, PostgreSQL evaluates the condition of the part again, and it cannot run the insert again for this.
  *
  * A part that finds too few credits, or too little of the budget, writes nothing. Then `refuse` raises an error, which
- * takes all parts back.
+ * takes all parts back. The limits are checked before the credits, in one condition, because PostgreSQL evaluates
+ * several in an order of its own.
  */
 const insertSql = `
   with claim as (
@@ -132,13 +161,19 @@ const insertSql = `
       where budget_use.used + excluded.used <= (select budget_credits from budget)
     returning 1
   ), paid as (
-    update balance set available = available - credits
+    update balance set available = available - credits,
+      requests_tat = request_taken(balance, clock_timestamp())
     from accepted, (select count(*) from counted) as after_counted
-    where balance.account_id = accepted.account_id and available >= credits
-    returning 1
+    where balance.account_id = accepted.account_id and case
+      when not request_fits(balance, clock_timestamp()) then refuse('requests', account_limits(balance))
+      when live_tasks_limit is not null and not live_task_fits(balance, $1) then false
+      else available >= credits
+    end
+    returning case when requests_limit is not null then account_limits(balance) -> 'requests' end as requests
   )
   select
     (select (floor(extract(epoch from created_at)) * 1000)::float8 from accepted) as "createdAtMs",
+    (select requests from paid) as requests,
     case
       when not exists (select from accepted) then false
       when $16::text is not null and not exists (select from placed) then refuse('upload')

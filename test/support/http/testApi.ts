@@ -129,6 +129,7 @@ const fakeReads: AccountReads = {
     available: 0,
     held: 0,
     spent: 0,
+    limits: {},
   }),
   listOwnTasks: async () => ({ rows: [], hasMore: false }),
   readUsage: async () => ({ startTime: '', endTime: '', rows: [] }),

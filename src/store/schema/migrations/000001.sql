@@ -49,8 +49,41 @@ create table balance (
   available bigint not null default 0 check (available >= 0),
   -- All deposits together, without what was taken back.
   deposited bigint not null default 0,
-  check (available <= deposited)
+  -- The limits of the account. They stand here because a submit reads them under the lock that it takes for the price.
+  -- So many requests at once, and their refill in a period, one after the other. Null: no limit.
+  requests_limit integer check (requests_limit > 0),
+  requests_period text check (requests_period in ('second', 'minute', 'hour')),
+  -- How long the refill of one request takes.
+  requests_interval interval generated always as (
+    case requests_period when 'second' then interval '1 second' when 'minute' then interval '1 minute'
+      when 'hour' then interval '1 hour' end / requests_limit
+  ) stored,
+  -- When all requests so far will be refilled. Null, or in the past: all are.
+  requests_tat timestamptz,
+  -- At most so many live tasks. Null: no limit.
+  live_tasks_limit integer check (live_tasks_limit > 0),
+  check (available <= deposited),
+  check ((requests_limit is null) = (requests_period is null))
 ) with (fillfactor = 50);
+
+-- Whether one more request fits at an instant. Null: there is no limit.
+create function request_fits(b balance, at timestamptz) returns boolean language sql stable as $$
+  select coalesce(b.requests_tat, '-infinity') <= at + (b.requests_limit - 1) * b.requests_interval
+$$;
+
+-- `requests_tat` after one more request at an instant. Null: there is no limit.
+create function request_taken(b balance, at timestamptz) returns timestamptz language sql stable as $$
+  select greatest(b.requests_tat, at) + b.requests_interval
+$$;
+
+-- The limits and how long the refill of all requests still takes, as `LimitsRow` in src/store/accounts/limits.ts.
+create function account_limits(b balance) returns json language sql as $$
+  select json_build_object(
+    'requests', case when b.requests_limit is not null then json_build_object(
+      'limit', b.requests_limit, 'period', b.requests_period,
+      'refillUs', greatest(0, extract(epoch from b.requests_tat - clock_timestamp()) * 1000000)::bigint) end,
+    'liveTasks', b.live_tasks_limit)
+$$;
 
 -- Double-entry bookkeeping: each row moves credits from one bucket of an account (debit) to another (credit).
 -- `funding` is where the operator's deposits come from, and where what is taken back (`withdraw`) goes. The ledger is kept
@@ -224,6 +257,8 @@ create table task (
 -- filters are tested on the tasks of the account one after the other.
 create index task_account on task (account_id, created_at, task_id);
 create index task_failed on task (account_id, created_at, task_id) where status = 'failed';
+-- What an account holds, and how many live tasks it has.
+create index task_live on task (account_id) include (credits) where status in ('queued', 'processing');
 -- The live tasks that are due for a check by the reconciler (src/store/reconcile/claims.ts).
 create index task_due on task (next_check_at) where status in ('queued', 'processing');
 create index task_purge on task (purge_at) where purge_at is not null;
@@ -236,9 +271,11 @@ create index task_retry_until on task (retry_until) include (account_id, retry_b
 -- The credits of each account in all buckets. Live tasks hold their price, and what is neither available nor held is
 -- spent. So an image that is paid for changes no balance, and waits for no other task of its account.
 create view account_balance as
-  select account_id, available, coalesce(held, 0) as held, deposited - available - coalesce(held, 0) as spent, deposited
+  select account_id, available, coalesce(held, 0) as held, deposited - available - coalesce(held, 0) as spent, deposited,
+    coalesce(live_tasks, 0) as live_tasks, account_limits(balance) as limits
   from balance left join (
-    select account_id, sum(credits)::bigint as held from task where status in ('queued', 'processing') group by account_id
+    select account_id, sum(credits)::bigint as held, count(*) as live_tasks
+    from task where status in ('queued', 'processing') group by account_id
   ) live using (account_id);
 
 -- One key of one account names one task. The row is deleted when the task is purged. It is also deleted when
@@ -406,9 +443,27 @@ create table installation (
 
 -- Raises an error with SQLSTATE DR001 and the reason as its message. A statement calls this function when it
 -- has written rows that must not stay: the error rolls all of them back.
-create function refuse(reason text) returns boolean language plpgsql as $$
+create function refuse(reason text, details json default null) returns boolean language plpgsql as $$
 begin
-  raise exception using errcode = 'DR001', message = reason;
+  raise exception using errcode = 'DR001', message = reason, detail = coalesce(details::text, '');
+end $$;
+
+-- Refuses a new task that is beyond the limit of live tasks. The statement that holds the price asks this for the row of
+-- the balance. PostgreSQL asks again when it had to wait for the lock of the row, or found a newer version of it. Every
+-- statement that inserts a task updates this row, and each query of a function in PL/pgSQL sees all that was committed
+-- before it. So the last count has seen every task that was accepted before this one.
+create function live_task_fits(b balance, the_task text) returns boolean language plpgsql as $$
+begin
+  if b.live_tasks_limit <= (
+    select count(*) from (
+      select from task
+      where account_id = b.account_id and status in ('queued', 'processing') and task_id <> the_task
+      limit b.live_tasks_limit
+    ) live
+  ) then
+    return refuse('live_tasks', account_limits(b));
+  end if;
+  return true;
 end $$;
 
 -- The period of a budget that contains an instant. Periods are in UTC, and a week begins on Monday.

@@ -1,0 +1,211 @@
+import { describe, expect, it } from 'vitest'
+import type { NewLimits } from '../../src/store/accounts/limits.ts'
+import { setLimits } from '../../src/store/accounts/limits.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient, errorOf } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { content, edit, generate } from '../support/clients/syncCalls.ts'
+import { countOf } from '../support/database/testAccept.ts'
+import { calmService } from '../support/service/calmService.ts'
+
+const service = await calmService()
+const many = Array.from({ length: 64 }, (_, n) => n)
+
+/** A client at each API of an account with limits. */
+async function openAccount(limits: NewLimits) {
+  const { accountId, name, secret } = await service.account(1_000_000)
+  await setLimits(service.pool, name, limits)
+  const [client, other] = [
+    createClient(service.urls[0], secret),
+    createClient(service.urls[1], secret),
+  ]
+  const account = async () => {
+    const { authorization } = client
+    const answer = await fetch(`${service.url}/v1/account`, { headers: { authorization } })
+    return Object(await answer.json())
+  }
+  return { accountId, name, secret, client, other, account }
+}
+
+/** One call of each route that makes a task, and of the two under `/v1`. */
+function callsOf(client: Client, prompt: string): readonly Promise<Response>[] {
+  const contents = { contents: [{ parts: [{ text: prompt }] }] }
+  const v1 = (method: string) =>
+    fetch(`${client.url}/v1/models/familya-3-pro-image:${method}`, {
+      method: 'POST',
+      headers: { authorization: client.authorization, 'content-type': 'application/json' },
+      body: JSON.stringify(contents),
+    })
+  return [
+    client.submit(generateBody({ prompt })),
+    generate(client, { prompt }),
+    edit(client, { prompt }),
+    content(client, 'generateContent', contents),
+    content(client, 'asyncGenerateContent', contents),
+    v1('generateContent'),
+    v1('asyncGenerateContent'),
+  ]
+}
+
+function rateLimitOf({ headers }: Response) {
+  return [headers.get('ratelimit-policy'), headers.get('ratelimit')]
+}
+
+function statusesOf(answers: readonly Response[]): Readonly<Record<number, number>> {
+  const groups = Map.groupBy(answers, ({ status }) => status)
+  return Object.fromEntries([...groups].map(([status, { length }]) => [status, length]))
+}
+
+describe('beyond the limit of requests', () => {
+  it('every route is 429, names the limit and writes nothing [rate-2, rate-7]', async () => {
+    const { client, accountId, account } = await openAccount({
+      requests: { limit: 1, period: 'hour' },
+    })
+    const first = await client.submit(generateBody())
+    expect([first.status, ...rateLimitOf(first)]).toEqual([
+      202,
+      '"requests";q=1;w=3600',
+      '"requests";r=0;t=3600',
+    ])
+    const before = await account()
+    for (const answer of await Promise.all(callsOf(client, 'limits refused'))) {
+      expect(answer.status).toBe(429)
+      expect(await errorOf(answer)).toEqual({
+        message: 'The limit of requests of this account is 1 per hour.',
+        type: 'rate_limit_error',
+        param: null,
+        code: 'rate_limit_exceeded',
+      })
+      expect(answer.headers.get('retry-after')).toMatch(/^3[56]\d\d$/)
+      expect(answer.headers.get('x-should-retry')).toBeNull()
+      expect(rateLimitOf(answer)[0]).toBe('"requests";q=1;w=3600')
+      const t = answer.headers.get('retry-after')
+      expect(rateLimitOf(answer)[1]).toBe(`"requests";r=0;t=${t}`)
+    }
+    expect(await countOf(service.pool, 'task', accountId)).toBe(1)
+    expect(await countOf(service.pool, 'ledger', accountId)).toBe(1)
+    const { credits, limits } = await account()
+    expect(credits.available).toBe(before.credits.available)
+    expect(limits).toEqual({
+      requests: { limit: 1, period: 'hour', remaining: 0 },
+      live_tasks: null,
+    })
+  })
+
+  it('`Retry-After` is enough, and at most a second too long [rate-3]', async () => {
+    const { client, accountId } = await openAccount({ requests: { limit: 1, period: 'minute' } })
+    for (const partMs of [0, 400, 700]) {
+      await client.accepted(generateBody())
+      // A part of a second passes, so that the wait is not whole.
+      await pass(accountId, partMs)
+      const askedMs = performance.now()
+      const refused = await client.submit(generateBody())
+      const waitMs = await readWaitMs(accountId)
+      const elapsedMs = performance.now() - askedMs
+      expect(refused.status).toBe(429)
+      const retryAfterMs = Number(refused.headers.get('retry-after')) * 1_000
+      expect(retryAfterMs).toBeGreaterThanOrEqual(waitMs)
+      expect(retryAfterMs).toBeLessThan(waitMs + elapsedMs + 1_000)
+      await pass(accountId, retryAfterMs)
+    }
+    expect((await client.submit(generateBody())).status).toBe(202)
+  })
+
+  it('a replay passes, and has no `RateLimit` [rate-5]', async () => {
+    const { client, other } = await openAccount({
+      requests: { limit: 2, period: 'hour' },
+      liveTasks: 1,
+    })
+    const key = { 'Idempotency-Key': 'limits' }
+    const made = await client.accepted(generateBody(), key)
+    await client.ended(made.task_id)
+    const sync = { 'Idempotency-Key': 'limits sync' }
+    const image = await generate(client, { prompt: 'limits replay' }, sync)
+    expect([image.status, ...rateLimitOf(image)]).toEqual([
+      200,
+      '"requests";q=2;w=3600',
+      expect.stringMatching(/^"requests";r=0;t=\d+$/),
+    ])
+    expect((await client.submit(generateBody())).status).toBe(429)
+    const replays = await Promise.all(many.map(() => other.submit(generateBody(), key)))
+    expect(statusesOf(replays)).toEqual({ 202: 64 })
+    const again = await generate(other, { prompt: 'limits replay' }, sync)
+    expect(again.status).toBe(200)
+    expect([...replays, again].flatMap(rateLimitOf).filter((value) => value !== null)).toEqual([])
+  })
+
+  it('64 submits at two APIs make not one task too many [rate-6]', async () => {
+    const { client, other, accountId } = await openAccount({
+      requests: { limit: 9, period: 'hour' },
+    })
+    const submits = many.map((n) => (n % 2 === 0 ? client : other).submit(generateBody()))
+    expect(statusesOf(await Promise.all(submits))).toEqual({ 202: 9, 429: 55 })
+    expect(await countOf(service.pool, 'task', accountId)).toBe(9)
+  })
+})
+
+describe('beyond the limit of live tasks', () => {
+  it('64 submits at two APIs make not one task too many, and an end makes room [rate-2, rate-3, rate-6]', async () => {
+    const { client, other, accountId, account } = await openAccount({ liveTasks: 5 })
+    const held = generateBody({ prompt: 'limits live [sim:hold]' })
+    const answers = await Promise.all(many.map((n) => (n % 2 === 0 ? client : other).submit(held)))
+    expect(statusesOf(answers)).toEqual({ 202: 5, 429: 59 })
+    expect(await countOf(service.pool, 'task', accountId)).toBe(5)
+    expect((await account()).limits).toEqual({
+      requests: null,
+      live_tasks: { limit: 5, used: 5 },
+    })
+    for (const answer of await Promise.all(callsOf(client, 'limits refused'))) {
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '5'])
+      expect(await errorOf(answer)).toMatchObject({
+        message: 'The limit of live tasks of this account is 5.',
+        code: 'rate_limit_exceeded',
+      })
+    }
+    await service.simulator.waitForCalls(5, { prompt: 'limits live' })
+    await service.simulator.release({ prompt: 'limits live' })
+    const accepted = answers.filter(({ status }) => status === 202)
+    for (const answer of accepted) await client.ended(Object(await answer.json()).task_id)
+    expect((await client.submit(generateBody())).status).toBe(202)
+  })
+
+  it('64 synchronous calls at once make not one task too many [rate-6]', async () => {
+    const { client, other, accountId } = await openAccount({
+      liveTasks: 3,
+      requests: { limit: 100, period: 'hour' },
+    })
+    const calls = many.map((n) =>
+      generate(n % 2 === 0 ? client : other, { prompt: 'limits sync [sim:hold]' }),
+    )
+    let refused = 0
+    for (const call of calls) void call.then(({ status }) => (refused += status === 429 ? 1 : 0))
+    await expect.poll(() => refused, { timeout: 20_000 }).toBe(61)
+    await service.simulator.waitForCalls(3, { prompt: 'limits sync' })
+    await service.simulator.release({ prompt: 'limits sync' })
+    const answers = await Promise.all(calls)
+    expect(statusesOf(answers)).toEqual({ 200: 3, 429: 61 })
+    // What was refused took nothing of the other limit.
+    const left = answers.filter(({ status }) => status === 200).map((each) => rateLimitOf(each)[1])
+    const remaining = left.map((text) => Number(/r=(\d+)/.exec(text ?? '')?.[1]))
+    expect(remaining.toSorted((a, b) => a - b)).toEqual([97, 98, 99])
+    expect(await countOf(service.pool, 'task', accountId)).toBe(3)
+  })
+})
+
+/** Lets time pass for the refill of requests. */
+async function pass(accountId: string, ms: number): Promise<void> {
+  await service.pool.query(
+    `update balance set requests_tat = requests_tat - $2 * interval '1 millisecond' where account_id = $1`,
+    [accountId, ms],
+  )
+}
+
+/** The time until the next request fits, where the limit is one. */
+async function readWaitMs(accountId: string): Promise<number> {
+  const { rows } = await service.pool.query<{ ms: number }>(
+    `select (extract(epoch from requests_tat - clock_timestamp()) * 1000)::float8 as ms
+     from balance where account_id = $1`,
+    [accountId],
+  )
+  return rows[0]?.ms ?? Number.NaN
+}

@@ -3,11 +3,10 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import type { Wait } from '../domain/gate/taskFacts.ts'
-import { callCheckMs } from '../domain/limits.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
 import type { RefusedBy } from './makeCall.ts'
 import { makeCall } from './makeCall.ts'
-import { settleAnswer } from './settleOrFail.ts'
+import { readAnswerMeta } from './storedAnswer.ts'
 import type { ProduceImageDeps, ProduceInput } from './takeStep.ts'
 import { notPresent, takeStepInLine } from './takeStep.ts'
 
@@ -49,13 +48,13 @@ export function createProduceImage(deps: ProduceImageDeps) {
           refusedBy = made.refusedBy
           break
         }
-        case 'look':
-          if (await settleAnswer(deps, step.answerId)) return { kind: 'succeeded' }
-          looked.add(step.answerId)
-          break
-        case 'lose': {
-          const call = { taskId, n: step.n, judge: deps.processId }
-          if (!(await deps.attempts.loseAttempt(call))) return underWay
+        case 'look': {
+          const { answerId } = step
+          const meta = await readAnswerMeta(deps.blobs, answerId)
+          if (meta !== undefined && (await deps.attempts.settleTask({ meta, answerId }))) {
+            return { kind: 'succeeded' }
+          }
+          looked.add(answerId)
           break
         }
         case 'wait': {
@@ -81,6 +80,3 @@ export function createProduceImage(deps: ProduceImageDeps) {
     }
   }
 }
-
-/** The call is not lost, or this process has not been steady for long enough to say so. */
-const underWay = { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way' } as const

@@ -133,7 +133,6 @@ async function takeStep(
     case 'end':
       return { step: { ...step, attempts: facts.attempts }, facts }
     case 'look':
-    case 'lose':
     case 'wait':
       return { step, facts }
     default:

@@ -14,11 +14,10 @@ import {
   countOpenAttempts,
   createTestAttempts,
   letBackoffPass,
-  loseWorker,
+  loseCall,
   openAttempt,
   outcomesOf,
   testChannel,
-  testProcessId,
 } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { until } from '../support/timing.ts'
@@ -136,7 +135,7 @@ describe('produceImage', () => {
     const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
     const underWay = { kind: 'wait', reason: 'call_under_way' }
     expect(await produce({ taskId, giveUp: true })).toMatchObject(underWay)
-    await loseWorker(world.pool, taskId)
+    await loseCall(world.pool, world.attempts, taskId)
     expect(await produce({ taskId, giveUp: true })).toMatchObject({
       kind: 'failed',
       failure: { code: 'upstream_error', workPossible: true },
@@ -161,9 +160,7 @@ describe('after a crash', () => {
     const blobs = createMemoryBlobs()
     const { call, calls } = countedUpstream()
     await dieBeforeSettling(taskId, blobs, call)
-    await loseWorker(world.pool, taskId)
-    const evidence = { reason: 'worker_lost' } as const
-    await world.attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
+    await loseCall(world.pool, world.attempts, taskId)
     await setTask(world.pool, taskId, { deadline_at: 'now()' })
     const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
@@ -191,7 +188,7 @@ describe('after a crash', () => {
     })
     const { taskId } = await insertTask(world.pool)
     const { upstreamKey } = await openAttempt(attempts, taskId, { channel })
-    await loseWorker(world.pool, taskId)
+    await loseCall(world.pool, attempts, taskId)
     expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
     await letBackoffPass(world.pool, taskId)
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
@@ -209,13 +206,11 @@ describe('after a crash', () => {
         if ((await outcomesOf(world.pool, taskId)).length === 0) {
           await setTask(world.pool, taskId, { deadline_at: `now() + interval '1 minute'` })
           await dieBeforeSettling(taskId, blobs, call)
-          await loseWorker(world.pool, taskId)
-          await world.attempts.closeAttempt({ taskId, n: 1, ...lost })
+          await loseCall(world.pool, world.attempts, taskId)
         }
         return world.attempts.failTask(...given)
       },
     }
-    const lost = { class: 'unknown', evidence: { reason: 'worker_lost' } } as const
     await setTask(world.pool, taskId, { deadline_at: 'now()' })
     const produce = createTestProduceImage({ attempts: late, blobs, callUpstream: call })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
@@ -276,8 +271,7 @@ describe('an answer that cannot be stored', () => {
       callUpstream: async () => {
         await setTask(world.pool, taskId, { hard_end_at: 'now()' })
         await world.attempts.failTask(taskId, failure, 1)
-        await loseWorker(world.pool, taskId)
-        await world.attempts.loseAttempt({ taskId, n: 1, judge: testProcessId })
+        await loseCall(world.pool, world.attempts, taskId)
         await world.pool.query('delete from upload where task_id = $1', [taskId])
         return succeeded()
       },

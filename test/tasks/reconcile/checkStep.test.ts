@@ -3,11 +3,11 @@ import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import type { RunReport } from '../../../src/temporal/runs.ts'
 import type { StartResult } from '../../../src/temporal/startTask.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
+import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
 import type { LostCall } from '../../../src/store/attempts/beats.ts'
 import { createBeatStore } from '../../../src/store/attempts/beats.ts'
 import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
 import { createLoseStep } from '../../../src/tasks/reconcile/loseStep.ts'
-import { createSettleOrFail } from '../../../src/tasks/settleOrFail.ts'
 import { reportRun } from '../../../src/temporal/runs.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
@@ -21,6 +21,7 @@ import {
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
 import { loseWorker, openAttempt } from '../../support/database/testAttempts.ts'
+import { createTestProduceImage } from '../../support/database/testProduceImage.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
 import { openTestWorld, handleOf, testStart } from '../../support/temporal/temporalWorld.ts'
@@ -43,12 +44,12 @@ beforeEach(async () => {
 })
 
 function check(
-  given: Partial<Pick<CheckDeps, 'reportRun' | 'settleOrFail' | 'attempts' | 'onError'>> & {
+  given: Partial<Pick<CheckDeps, 'reportRun' | 'produceImage' | 'attempts' | 'onError'>> & {
     readonly report?: RunReport
     readonly start?: StartResult
   } = {},
 ) {
-  const { store, attempts, blobs } = world
+  const { store, attempts } = world
   const { report, start, ...others } = given
   return runStep(
     createCheckStep({
@@ -60,7 +61,6 @@ function check(
       startTask: start === undefined ? temporal.startTask : async () => start,
       attempts,
       produceImage: world.produceImage,
-      settleOrFail: createSettleOrFail({ attempts, blobs }),
       onError: (taskId, error) => {
         throw new Error(`${taskId} was not checked`, { cause: error })
       },
@@ -203,14 +203,18 @@ describe('a task whose run was terminated', () => {
       const { taskId } = await insertTask(world.pool)
       await setTask(world.pool, taskId, overdue)
       const { attempts, blobs } = world
-      const readTaskFacts = async (id: string) => {
-        const facts = await attempts.readTaskFacts(id)
+      const failTask: AttemptStore['failTask'] = async (...given) => {
         await openAttempt(attempts, taskId)
-        return facts
+        return attempts.failTask(...given)
       }
-      const settleOrFail = createSettleOrFail({ attempts: { ...attempts, readTaskFacts }, blobs })
+      const callUpstream = () => Promise.reject(new Error('the reconciler called an upstream'))
+      const produceImage = createTestProduceImage({
+        attempts: { ...attempts, failTask },
+        blobs,
+        callUpstream,
+      })
       const cancelTask = async () => 'work_possible' as const
-      const given = { report, settleOrFail, attempts: { ...attempts, cancelTask } }
+      const given = { report, produceImage, attempts: { ...attempts, cancelTask } }
       expect(await check(given)).toEqual([])
       const row = await taskRow(world.pool, taskId)
       expect(row).toMatchObject({ status: 'processing' })

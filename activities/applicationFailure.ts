@@ -94,8 +94,7 @@ function withoutStack(
 }
 
 /**
- * Returns the text that Temporal's UI shows for a waiting task, such as `429 from b-main, until 12:00:37
- * UTC`. For a paused channel the text has no time, because an operator ends the pause.
+ * Returns the text that Temporal's UI shows for a waiting task, such as `b-main cools down, until 12:00:37 UTC`. For a paused channel the text has no time, because an operator ends the pause.
  */
 function waitMessage(wait: Wait, nowMs: number): string {
   if (wait.reason === 'channel_paused') return causeOf(wait)
@@ -104,13 +103,10 @@ function waitMessage(wait: Wait, nowMs: number): string {
 }
 
 function causeOf(wait: Wait): string {
-  const { reason, channel = 'every channel', refusedBy } = wait
+  const { reason, channel = 'every channel' } = wait
   switch (reason) {
     case 'cooldown':
-      if (refusedBy === undefined) return `${channel} cools down`
-      return refusedBy.httpStatus === undefined
-        ? `no connection to ${refusedBy.channel}`
-        : `${refusedBy.httpStatus} from ${refusedBy.channel}`
+      return `${channel} cools down`
     case 'slow_start':
       return `${channel} takes calls slowly after a refusal`
     case 'channel_full':

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assertNever } from '../domain/assertNever.ts'
-import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import type { Wait } from '../domain/gate/taskFacts.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
-import type { RefusedBy } from './makeCall.ts'
 import { makeCall } from './makeCall.ts'
 import { readAnswerMeta } from './storedAnswer.ts'
 import type { ProduceImageDeps, ProduceInput } from './takeStep.ts'
@@ -18,10 +16,7 @@ export type ProduceResult =
   /** The task had already ended, or does not exist. */
   | Over
   /** Run `produceImage` again after `delayMs`. The delay contains its jitter. */
-  | (Omit<Wait, 'inLine'> & {
-      /** The channel that refused the last call of this execution. No `httpStatus`: there was no connection. */
-      readonly refusedBy?: RefusedBy
-    })
+  | Omit<Wait, 'inLine'>
 
 /** Waits up to this long are slept here. Temporal's timers are late by up to a second, and each costs it writes. */
 const shortWaitMsMax = 1_000
@@ -36,18 +31,14 @@ export function createProduceImage(deps: ProduceImageDeps) {
   return async (input: ProduceInput): Promise<ProduceResult> => {
     const { taskId, signal } = input
     const looked = new Set<string>()
-    let refusedBy: RefusedBy | undefined
     for (;;) {
       if (signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'stopping' }
       if (!deps.beats.mayCall()) return notPresent
       const step = await takeStepInLine(deps, input, looked)
       switch (step.kind) {
-        case 'opened': {
-          const made = await makeCall(deps, input, step)
-          if (made.kind !== 'closed') return made
-          refusedBy = made.refusedBy
+        case 'opened':
+          if (await makeCall(deps, input, step)) return { kind: 'succeeded' }
           break
-        }
         case 'look': {
           const { answerId } = step
           const meta = await readAnswerMeta(deps.blobs, answerId)
@@ -58,7 +49,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
           break
         }
         case 'wait': {
-          const { inLine: _, ...wait } = { ...step, ...defined({ refusedBy }) }
+          const { inLine: _, ...wait } = step
           if (step.delayMs > shortWaitMsMax || step.reason === 'backoff') return wait
           await sleep(step.delayMs, undefined, { signal }).catch(() => {})
           break

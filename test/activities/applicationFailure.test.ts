@@ -7,14 +7,6 @@ const message = (wait: Omit<Parameters<typeof waitFailure>[0], 'kind' | 'delayMs
 
 describe('the message of a wait', () => {
   it.each([
-    [
-      { reason: 'cooldown', channel: 'b-main', refusedBy: { channel: 'b-main', httpStatus: 429 } },
-      '429 from b-main',
-    ],
-    [
-      { reason: 'cooldown', channel: 'b-main', refusedBy: { channel: 'b-main' } },
-      'no connection to b-main',
-    ],
     [{ reason: 'cooldown', channel: 'b-main' }, 'b-main cools down'],
     [{ reason: 'channel_full', channel: 'b-main' }, 'b-main is full'],
     [{ reason: 'call_under_way', channel: 'b-main' }, 'an earlier call on b-main is under way'],

@@ -33,8 +33,7 @@ describe('the activity produceImage', () => {
   })
 
   it('throws a wait with its delay, which Temporal retries without a warning', async () => {
-    const refusedBy = { channel: 'b-main', httpStatus: 429 }
-    const where = { reason: 'cooldown', channel: 'b-main', refusedBy } as const
+    const where = { reason: 'cooldown', channel: 'b-main' } as const
     const wait = { kind: 'wait', delayMs: 61_500.5, ...where } as const
     const { run } = activityOver(async () => wait)
     vi.useFakeTimers({ now: Date.parse('2026-03-01T11:59:35.600Z'), toFake: ['Date'] })
@@ -42,7 +41,7 @@ describe('the activity produceImage', () => {
     vi.useRealTimers()
     expect(thrown).toMatchObject({
       type: 'Wait',
-      message: '429 from b-main, until 12:00:37 UTC',
+      message: 'b-main cools down, until 12:00:37 UTC',
       nonRetryable: false,
       nextRetryDelay: 61_501,
       category: 'BENIGN',

@@ -123,7 +123,7 @@ function chooseChannel(
 }
 
 /** After this time in Temporal, a task that has left the line stands in line again. */
-export const lineAgainMs = 4_000
+const lineAgainMs = 4_000
 /**
  * How often a task asks again for a channel that is paused or has a fault. An operator may end that at any time. Old tasks
  * ask less often: each question costs an activity, and thousands of tasks may be waiting.

@@ -3,18 +3,17 @@ import { MockActivityEnvironment } from '@temporalio/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ProduceImageActivityDeps } from '../../activities/produceImageActivity.ts'
 import { createProduceImageActivity } from '../../activities/produceImageActivity.ts'
-import { defined } from '../../src/domain/defined.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { loggerOf } from '../../src/temporal/worker/runtime.ts'
 import { heartbeatIntervalMs } from '../../workflows/heartbeats.ts'
 
 type Produce = ProduceImageActivityDeps['produceImage']
 
-function activityOver(produceImage: Produce, stopping?: AbortSignal) {
+function activityOver(produceImage: Produce, stopping = new AbortController().signal) {
   const reported: unknown[] = []
   const activity = createProduceImageActivity({
     produceImage,
-    ...defined({ stopping }),
+    stopping,
     onUnexpected: ({ error }) => void reported.push(error),
   })
   const environment = new MockActivityEnvironment({}, { logger: loggerOf(() => {}) })
@@ -111,21 +110,6 @@ describe('the activity produceImage', () => {
     }, stopping.signal)
     expect(await run()).toMatchObject({ type: 'Wait', nextRetryDelay: 100 })
     expect(runs).toEqual([false])
-  })
-
-  it('does not abort the signal when its worker shuts down', async () => {
-    let seen: AbortSignal | undefined
-    const answer = Promise.withResolvers<ProduceResult>()
-    const { environment, run } = activityOver(({ signal }) => {
-      seen = signal
-      return answer.promise
-    })
-    const end = run()
-    environment.cancel('WORKER_SHUTDOWN', new ActivityCancellationDetails({ workerShutdown: true }))
-    await new Promise(setImmediate)
-    expect(seen?.aborted).toBe(false)
-    answer.resolve(succeeded)
-    expect(await end).toEqual({ outcome: 'succeeded' })
   })
 })
 

@@ -33,6 +33,7 @@ it('waits for the call of an activity that an operator fails, and its image is c
       produceImage: createTestProduceImage({ attempts, blobs, callUpstream }),
       cancelTask: attempts.cancelTask,
       onUnexpected: () => {},
+      stopping: new AbortController().signal,
     }),
   )
   onTestFinished(worker.stop)

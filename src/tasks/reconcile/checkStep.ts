@@ -67,11 +67,9 @@ async function check(deps: CheckDeps, task: DueTask): Promise<Found> {
       return 'unreachable'
     case 'missing':
       return startAgain(deps, task)
-    case 'completed':
-    case 'failed':
+    case 'ended':
       return end(deps, task)
-    case 'cancelled':
-    case 'terminated': {
+    case 'stopped': {
       const result = await deps.attempts.cancelTask(task.start.taskId, 'asked')
       return result === 'cancelled' ? result : end(deps, task)
     }
@@ -86,8 +84,7 @@ async function check(deps: CheckDeps, task: DueTask): Promise<Found> {
  */
 async function startAgain(deps: CheckDeps, { start, callOpen }: DueTask): Promise<Found> {
   if (callOpen) return undefined
-  const { kind } = await deps.startTask(start)
-  return kind === 'failed' ? undefined : 'restarted'
+  return (await deps.startTask(start)) ? 'restarted' : undefined
 }
 
 /** The failure of a task that must end while the blob store cannot say whether an answer is stored. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunReport } from '../../../src/temporal/runs.ts'
-import type { StartResult } from '../../../src/temporal/startTask.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
 import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
 import type { LostCall } from '../../../src/store/attempts/beats.ts'
@@ -46,11 +45,10 @@ beforeEach(async () => {
 function check(
   given: Partial<Pick<CheckDeps, 'reportRun' | 'produceImage' | 'attempts' | 'onError'>> & {
     readonly report?: RunReport
-    readonly start?: StartResult
   } = {},
 ) {
   const { store, attempts } = world
-  const { report, start, ...others } = given
+  const { report, ...others } = given
   return runStep(
     createCheckStep({
       store,
@@ -58,7 +56,7 @@ function check(
         report === undefined
           ? (taskId: string) => reportRun(temporal.temporal, taskId)
           : async () => report,
-      startTask: start === undefined ? temporal.startTask : async () => start,
+      startTask: temporal.startTask,
       attempts,
       produceImage: world.produceImage,
       onError: (taskId, error) => {
@@ -137,7 +135,7 @@ describe('the check of an overdue task', () => {
     await setTask(world.pool, notDue.taskId, { next_check_at: `now() + interval '1 hour'` })
     const notStarted = await startedTask()
     await setTask(world.pool, notStarted.taskId, { started_at: 'null' })
-    expect(await check({ report: 'terminated' })).toEqual([])
+    expect(await check({ report: 'stopped' })).toEqual([])
   })
 })
 
@@ -197,8 +195,8 @@ describe('a task whose run was terminated', () => {
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
 
-  it.each(['terminated', 'completed'] as const)(
-    'is not failed when its call begins during the check of its %s run',
+  it.each(['stopped', 'ended'] as const)(
+    'is not failed when its call begins during the check of its run, which is %s',
     async (report) => {
       const { taskId } = await insertTask(world.pool)
       await setTask(world.pool, taskId, overdue)
@@ -227,7 +225,7 @@ describe('a task whose run ended without a record', () => {
   it('fails as upstream_error, because no operator stopped it', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, overdue)
-    expect(await check({ report: 'completed' })).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await check({ report: 'ended' })).toEqual([{ found: 'failed', count: 1, taskId }])
     expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'upstream_error' })
   })
 })

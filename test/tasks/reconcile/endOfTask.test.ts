@@ -37,7 +37,7 @@ function endStep(produceImage = world.produceImage) {
     produceImage,
     attempts,
     reportRun: async () => 'running',
-    startTask: async () => ({ kind: 'exists' }),
+    startTask: async () => true,
     onError: (taskId) => void failed.push(taskId),
   })
   return { run: () => runStep(step), failed }

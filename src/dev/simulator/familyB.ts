@@ -4,7 +4,7 @@ import { succeed } from '../../domain/result.ts'
 import type { EncodedImage } from './drawImage.ts'
 import type { AnswerFault } from './faults.ts'
 import type { OrderB, OrderRead, SourceImage } from './order.ts'
-import { refuse, sourceOf, textTokens } from './order.ts'
+import { refuse, sourceOf } from './order.ts'
 
 /**
  * The fields of a generation (OpenAI API reference). An edit sends the same fields as text parts of a form.
@@ -136,6 +136,9 @@ function badImage(message: string): OrderRead {
 
 type Json = Readonly<Record<string, unknown>>
 
+/** Plausible numbers of tokens, the same for every prompt, size and quality. */
+const [inputTokens, imageTokens] = [10, 1756]
+
 /** Returns an ImagesResponse (OpenAI API reference). `images` is empty when the model made no image. */
 export function answerB(
   order: OrderB,
@@ -144,6 +147,7 @@ export function answerB(
   imageUrl: string,
 ): Json {
   const created = Math.floor(Date.now() / 1000)
+  const output = images.length * imageTokens
   if (fault?.kind === 'zero' && fault.form === 'absent') return { created }
   const data =
     fault?.kind === 'url' ? [{ url: imageUrl }] : images.map((image) => ({ b64_json: image.data }))
@@ -154,27 +158,12 @@ export function answerB(
     output_format: order.format,
     quality: order.quality,
     size: `${order.width}x${order.height}`,
-    usage: usageOf(order, images.length),
-  }
-}
-
-/** The output tokens of an image of 1024x1024. The vendor counts others by their size too. */
-const imageTokens: Readonly<Record<OrderB['quality'], number>> = {
-  low: 196,
-  medium: 1756,
-  high: 7024,
-}
-const inputImageTokens = 1024
-
-function usageOf(order: OrderB, imageCount: number): Json {
-  const text = textTokens(order.prompt)
-  const inputImages = order.sources.length * inputImageTokens
-  const output = imageCount * imageTokens[order.quality]
-  return {
-    total_tokens: text + inputImages + output,
-    input_tokens: text + inputImages,
-    output_tokens: output,
-    input_tokens_details: { text_tokens: text, image_tokens: inputImages },
-    output_tokens_details: { text_tokens: 0, image_tokens: output },
+    usage: {
+      total_tokens: inputTokens + output,
+      input_tokens: inputTokens,
+      output_tokens: output,
+      input_tokens_details: { text_tokens: inputTokens, image_tokens: 0 },
+      output_tokens_details: { text_tokens: 0, image_tokens: output },
+    },
   }
 }

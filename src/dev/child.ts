@@ -15,17 +15,14 @@ export type Part = Program & {
    * The name of its log in DATA_DIR/logs. Without one, its output goes where the output of this process goes.
    */
   readonly log?: string
-  /** The signal that asks the part to end cleanly. */
-  readonly stopSignal: NodeJS.Signals
-  /**
-   * How long the part may take to end cleanly. After that it gets SIGKILL. Without a limit it is waited for.
-   */
-  readonly stopGraceMs?: number
+  /** The signal that asks the part to end cleanly. Default: SIGTERM. */
+  readonly stopSignal?: NodeJS.Signals
+  /** Whether the part is waited for, however long it takes to end. Others get SIGKILL after `stopGraceMs`. */
+  readonly hasCalls?: boolean
   /** The exit code by which the part refuses its configuration. */
   readonly refusedExitCode?: number
   /** Asks the part whether it is ready. Returns what is wrong, or `undefined`. Called again and again. */
   readonly faultOf: () => Promise<string | undefined>
-  readonly readyTimeoutMs: number
 }
 
 /** What all parts of one start share. */
@@ -55,6 +52,9 @@ export type Child = {
 const restartPauseMsMin = 1_000
 const restartPauseMsMax = 30_000
 const readyPollMs = 50
+/** Long enough for crash recovery of PostgreSQL after a kill. */
+const readyTimeoutMs = 120_000
+const stopGraceMs = 15_000
 const tailLinesMax = 12
 
 /**
@@ -76,8 +76,9 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
 
   const stop = async (): Promise<void> => {
     stopped.abort()
-    current.kill(part.stopSignal)
-    const timer = part.stopGraceMs && setTimeout(() => current.kill('SIGKILL'), part.stopGraceMs)
+    current.kill(part.stopSignal ?? 'SIGTERM')
+    const endNow = () => current.kill('SIGKILL')
+    const timer = part.hasCalls === true ? undefined : setTimeout(endNow, stopGraceMs)
     await current.ended
     await kept
     clearTimeout(timer)
@@ -110,13 +111,13 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
 
 /** Waits until the part is ready. Returns why it will not be, or `undefined` when it is. */
 async function untilReady(part: Part, { ended, end }: Spawned): Promise<string | undefined> {
-  const endsAtMs = performance.now() + part.readyTimeoutMs
+  const endsAtMs = performance.now() + readyTimeoutMs
   for (;;) {
     const fault = await Promise.race([part.faultOf(), ended])
     if (fault === undefined) return undefined
     if (end() !== undefined) return `ended at its start (${end()})`
     if (performance.now() > endsAtMs) {
-      return `was not ready within ${part.readyTimeoutMs / 1000} s: ${fault}`
+      return `was not ready within ${readyTimeoutMs / 1000} s: ${fault}`
     }
     await sleep(readyPollMs)
   }

@@ -55,8 +55,7 @@ type Part = z.infer<typeof partSchema>
 
 /** Checks a generateContent body as the vendor does. `body` is `undefined` when the body is not JSON. */
 export async function readOrderA(model: string, body: unknown): Promise<OrderRead> {
-  // The vendor accepts snake_case too.
-  const parsed = requestSchema.safeParse(camelCased(body))
+  const parsed = requestSchema.safeParse(body)
   if (!parsed.success) return refuse(400, messageOf(parsed.error))
   const request = parsed.data
   const read = await readSources(request.contents.flatMap(({ parts }) => parts))
@@ -82,16 +81,6 @@ export async function readOrderA(model: string, body: unknown): Promise<OrderRea
     withText: modalities.includes('TEXT'),
     ...defined({ seed }),
   })
-}
-
-function camelCased(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(camelCased)
-  if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).map(([key, item]) => [
-    key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-    camelCased(item),
-  ])
-  return Object.fromEntries(entries)
 }
 
 /** Returns an error message like the vendor's. For a wrong value, the words after the path are Zod's. */

@@ -67,7 +67,7 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
       case 'failed':
         throw endFailure(result.failure, stage?.channel)
       case 'wait':
-        throw waitFailure(result, Date.now())
+        throw waitFailure(result)
       default:
         return assertNever(result)
     }

@@ -1,5 +1,4 @@
 import { ApplicationFailure } from '@temporalio/common'
-import { assertNever } from '../src/domain/assertNever.ts'
 import { defined } from '../src/domain/defined.ts'
 import type { TaskFailure } from '../src/domain/failure.ts'
 import { taskFailureMessages } from '../src/domain/failure.ts'
@@ -15,15 +14,15 @@ type Wait = Extract<ProduceResult, { kind: 'wait' }>
  * Returns the failure that makes Temporal run the activity again after the wait. A task may wait any number
  * of times.
  */
-export function waitFailure(wait: Wait, nowMs: number): ApplicationFailure {
-  const { reason, channel } = wait
+export function waitFailure({ reason, channel, delayMs }: Wait): ApplicationFailure {
+  const where = channel === undefined ? '' : ` (${channel})`
   return withoutStack({
     type: waitFailureType,
-    message: waitMessage(wait, nowMs),
+    // Temporal's UI shows it with the time of the next try, such as `channel full (b-main)`.
+    message: `${reason.replaceAll('_', ' ')}${where}`,
     nonRetryable: false,
     // A delay of zero means "no delay" to Temporal, which would then wait as long as the retry policy says.
-    nextRetryDelay: Math.max(1, Math.ceil(wait.delayMs)),
-    details: [{ reason, ...defined({ channel }) }],
+    nextRetryDelay: Math.max(1, Math.ceil(delayMs)),
     category: 'BENIGN',
   })
 }
@@ -91,43 +90,4 @@ function withoutStack(
   const failure = ApplicationFailure.create(options)
   failure.stack = ''
   return failure
-}
-
-/**
- * Returns the text that Temporal's UI shows for a waiting task, such as `429 from b-main, until 12:00:37
- * UTC`. For a paused channel the text has no time, because an operator ends the pause.
- */
-function waitMessage(wait: Wait, nowMs: number): string {
-  if (wait.reason === 'channel_paused') return causeOf(wait)
-  const until = new Date(nowMs + wait.delayMs).toISOString().slice(11, 19)
-  return `${causeOf(wait)}, until ${until} UTC`
-}
-
-function causeOf(wait: Wait): string {
-  const { reason, channel = 'every channel', refusedBy } = wait
-  switch (reason) {
-    case 'cooldown':
-      if (refusedBy === undefined) return `${channel} cools down`
-      return refusedBy.httpStatus === undefined
-        ? `no connection to ${refusedBy.channel}`
-        : `${refusedBy.httpStatus} from ${refusedBy.channel}`
-    case 'slow_start':
-      return `${channel} takes calls slowly after a refusal`
-    case 'channel_full':
-      return `${channel} is full`
-    case 'channel_paused':
-      return `${channel} is paused`
-    case 'call_under_way':
-      return wait.channel === undefined
-        ? 'a call is under way'
-        : `an earlier call on ${channel} is under way`
-    case 'backoff':
-      return `pause after a failed call on ${channel}`
-    case 'stopping':
-      return 'this worker is stopping'
-    case 'not_present':
-      return 'this worker does not reach PostgreSQL in time'
-    default:
-      return assertNever(reason)
-  }
 }

@@ -18,7 +18,7 @@ export type ProduceImageActivityDeps = {
    * could last longer than the grace time and be lost although it is paid for. Another worker makes the call
    * instead.
    */
-  readonly stopping?: AbortSignal
+  readonly stopping: AbortSignal
 }
 
 /** `giveUp`: the task makes no further call, and ends. */
@@ -40,7 +40,8 @@ type Produced = { readonly outcome: 'succeeded' | 'over' }
 export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
   return async ({ taskId, giveUp = false }: ProduceArgument): Promise<Produced> => {
     const context = Context.current()
-    const signal = AbortSignal.any([stopSignal(context), ...(deps.stopping ? [deps.stopping] : [])])
+    // Aborts when Temporal wants no new call of this activity, or the process stops. A call under way finishes: it is paid for.
+    const signal = AbortSignal.any([context.cancellationSignal, deps.stopping])
     let stage: Stage | undefined
     const onStage = (next: Stage) => {
       stage = next
@@ -66,7 +67,7 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
       case 'failed':
         throw endFailure(result.failure, stage?.channel)
       case 'wait':
-        throw waitFailure(result, Date.now())
+        throw waitFailure(result)
       default:
         return assertNever(result)
     }
@@ -88,22 +89,4 @@ async function withHeartbeats<Value>(
   } finally {
     clearInterval(timer)
   }
-}
-
-/**
- * Returns a signal that aborts when Temporal wants no new call of this activity: the workflow is closed, or the
- * activity is cancelled, paused, reset or timed out. A shutdown of the worker does not abort this signal, because the
- * signal `stopping` stands for it. Neither signal stops a call under way.
- */
-function stopSignal(
-  context: Pick<Context, 'cancellationSignal' | 'cancellationDetails'>,
-): AbortSignal {
-  const stop = new AbortController()
-  const { cancellationSignal } = context
-  const onCancellation = () => {
-    if (context.cancellationDetails?.workerShutdown !== true) stop.abort()
-  }
-  if (cancellationSignal.aborted) onCancellation()
-  else cancellationSignal.addEventListener('abort', onCancellation, { once: true })
-  return stop.signal
 }

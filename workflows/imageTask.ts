@@ -13,9 +13,8 @@ import type { ProduceArgument } from '../activities/produceImageActivity.ts'
 import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
 import { produceTaskQueue, searchAttributes, statusQueryName } from './contract.ts'
 import { heartbeatTimeoutMs } from './heartbeats.ts'
-import { defined } from '../src/domain/defined.ts'
-import type { TaskFailure, TaskFailureCode } from '../src/domain/failure.ts'
-import { failureCauses, taskFailureCodes, taskFailureMessages } from '../src/domain/failure.ts'
+import type { TaskFailureCode } from '../src/domain/failure.ts'
+import { taskFailureCodes } from '../src/domain/failure.ts'
 
 const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
 
@@ -79,8 +78,10 @@ async function produce(
   } catch (error) {
     const recorded = recordedFailure(error)
     if (recorded === undefined) throw error
-    report({ stage: 'failed', failureCode: recorded.failure.code })
-    throw taskFailed(recorded)
+    const { code, failure } = recorded
+    report({ stage: 'failed', failureCode: code })
+    nameInSearch(code, failure)
+    throw failure
   }
 }
 
@@ -98,22 +99,14 @@ async function producedOutcome(
   }
 }
 
-/**
- * Returns the failure of the whole run, and sets search attributes by which an operator finds failed runs.
- */
-function taskFailed({ failure, channel }: RecordedFailure): ApplicationFailure {
-  const { code } = failure
+/** Sets search attributes by which an operator finds failed runs. */
+function nameInSearch(code: TaskFailureCode, { details }: ApplicationFailure): void {
+  const last: unknown = details?.[0]
+  const channel = typeof last === 'object' && last !== null && 'channel' in last && last.channel
   upsertSearchAttributes([
     { key: searchAttributes.failureCode, value: code },
-    ...(channel === undefined ? [] : [{ key: searchAttributes.channel, value: channel }]),
+    ...(typeof channel === 'string' ? [{ key: searchAttributes.channel, value: channel }] : []),
   ])
-  return ApplicationFailure.create({
-    type: code,
-    message: taskFailureMessages[code],
-    nonRetryable: true,
-    details: [failure],
-    category: 'BENIGN',
-  })
 }
 
 /**
@@ -139,36 +132,16 @@ function activitiesOf(input: ImageTaskInput): Activities {
   return { produceImage, cancelTask }
 }
 
-type RecordedFailure = { readonly failure: TaskFailure; readonly channel?: string }
+type RecordedFailure = { readonly code: TaskFailureCode; readonly failure: ApplicationFailure }
 
 /**
- * Reads the failure that `endFailure` in `activities/applicationFailure.ts` wrote. Returns `undefined` for any other
- * error. Rethrows an error that is no failure of an activity, such as a cancellation.
+ * Returns the failure that `endFailure` in `activities/applicationFailure.ts` wrote, which is that of the whole run too.
+ * Returns `undefined` for any other error. Rethrows an error that is no failure of an activity, such as a cancellation.
  */
 function recordedFailure(error: unknown): RecordedFailure | undefined {
   if (!(error instanceof ActivityFailure)) throw error
-  const { cause } = error
-  if (!(cause instanceof ApplicationFailure)) return undefined
-  const code = taskFailureCodes.find((name) => name === cause.type)
-  const details: unknown = cause.details?.[0]
-  if (code === undefined || !isObject(details)) return undefined
-  return readDetails(code, details)
-}
-
-function readDetails(
-  code: TaskFailureCode,
-  details: Readonly<Record<string, unknown>>,
-): RecordedFailure {
-  const { cause, workPossible, retryAfterMs, channel } = details
-  const failure: TaskFailure = {
-    code,
-    cause: failureCauses.find((name) => name === cause) ?? 'unknown',
-    workPossible: workPossible !== false,
-    ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}),
-  }
-  return { failure, ...defined({ channel: typeof channel === 'string' ? channel : undefined }) }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
+  const { cause: failure } = error
+  if (!(failure instanceof ApplicationFailure)) return undefined
+  const code = taskFailureCodes.find((name) => name === failure.type)
+  return code === undefined ? undefined : { code, failure }
 }

@@ -3,6 +3,7 @@ import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, NewBlob } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
+import { withTimeout } from '../domain/withTimeout.ts'
 
 /**
  * What differs between files and S3. A `name` is a valid blob key, or the name under which the store keeps its own
@@ -49,7 +50,7 @@ export function createBlobStore(backend: BlobBackend, randomBytes: RandomBytes):
   return {
     put: async (...blobs) => {
       for (const [key] of blobs) assertBlobKey(key)
-      await inTime(backend.put(blobs))
+      await withTimeout(putMsMax, () => backend.put(blobs))
     },
     read: async (key, range) => {
       assertBlobKey(key)
@@ -74,19 +75,6 @@ function ifNew(error: unknown): void {
  * Longer than all tries of the S3 client take.
  */
 export const putMsMax = 5 * 60_000
-
-async function inTime(put: Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => late.reject(new Error('The blob store did not store the bytes in time')),
-    putMsMax,
-  )
-  try {
-    await Promise.race([put, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
-}
 
 /** The name of the store id. It is not a valid blob key, so no blob can have the same name. */
 const storeIdName = '.store-id'

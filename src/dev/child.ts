@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '../config.ts'
@@ -15,17 +15,14 @@ export type Part = Program & {
    * The name of its log in DATA_DIR/logs. Without one, its output goes where the output of this process goes.
    */
   readonly log?: string
-  /** The signal that asks the part to end cleanly. */
-  readonly stopSignal: NodeJS.Signals
-  /**
-   * How long the part may take to end cleanly. After that it gets SIGKILL. Without a limit it is waited for.
-   */
-  readonly stopGraceMs?: number
+  /** The signal that asks the part to end cleanly. Default: SIGTERM. */
+  readonly stopSignal?: NodeJS.Signals
+  /** Whether the part is waited for, however long it takes to end. Others get SIGKILL after `stopGraceMs`. */
+  readonly hasCalls?: boolean
   /** The exit code by which the part refuses its configuration. */
   readonly refusedExitCode?: number
   /** Asks the part whether it is ready. Returns what is wrong, or `undefined`. Called again and again. */
   readonly faultOf: () => Promise<string | undefined>
-  readonly readyTimeoutMs: number
 }
 
 /** What all parts of one start share. */
@@ -55,8 +52,9 @@ export type Child = {
 const restartPauseMsMin = 1_000
 const restartPauseMsMax = 30_000
 const readyPollMs = 50
-/** A larger log is renamed at the next start. Only one older log is kept. */
-const logBytesMax = 16 * 1024 * 1024
+/** Long enough for crash recovery of PostgreSQL after a kill. */
+const readyTimeoutMs = 120_000
+const stopGraceMs = 15_000
 const tailLinesMax = 12
 
 /**
@@ -78,8 +76,9 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
 
   const stop = async (): Promise<void> => {
     stopped.abort()
-    current.kill(part.stopSignal)
-    const timer = part.stopGraceMs && setTimeout(() => current.kill('SIGKILL'), part.stopGraceMs)
+    current.kill(part.stopSignal ?? 'SIGTERM')
+    const endNow = () => current.kill('SIGKILL')
+    const timer = part.hasCalls === true ? undefined : setTimeout(endNow, stopGraceMs)
     await current.ended
     await kept
     clearTimeout(timer)
@@ -112,13 +111,13 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
 
 /** Waits until the part is ready. Returns why it will not be, or `undefined` when it is. */
 async function untilReady(part: Part, { ended, end }: Spawned): Promise<string | undefined> {
-  const endsAtMs = performance.now() + part.readyTimeoutMs
+  const endsAtMs = performance.now() + readyTimeoutMs
   for (;;) {
     const fault = await Promise.race([part.faultOf(), ended])
     if (fault === undefined) return undefined
     if (end() !== undefined) return `ended at its start (${end()})`
     if (performance.now() > endsAtMs) {
-      return `was not ready within ${part.readyTimeoutMs / 1000} s: ${fault}`
+      return `was not ready within ${readyTimeoutMs / 1000} s: ${fault}`
     }
     await sleep(readyPollMs)
   }
@@ -150,8 +149,6 @@ function spawnInGroup(part: Part, files: { logPath: string | undefined; lockFd: 
 /** Opens a log for appending and returns its file descriptor. The caller must close it. */
 function openLog(path: string): number {
   mkdirSync(dirname(path), { recursive: true })
-  const sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-  if (sizeBytes > logBytesMax) renameSync(path, `${path}.1`)
   return openSync(path, 'a', 0o600)
 }
 

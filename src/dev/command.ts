@@ -23,8 +23,8 @@ export type Surroundings = {
 export type Program = Surroundings & {
   readonly file: string
   readonly args: readonly string[]
-  /** The signal that ends the program when this process ends without stopping it. */
-  readonly lostSignal: NodeJS.Signals
+  /** The signal that ends the program when this process ends without stopping it. Default: SIGKILL. */
+  readonly lostSignal?: NodeJS.Signals
 }
 
 /** A started program. */
@@ -64,8 +64,10 @@ export async function runCommand(
   args: readonly string[],
   { timeoutMs, onOutput, ...surroundings }: CommandOptions,
 ): Promise<CommandResult> {
-  const command = { file, args, ...surroundings, lostSignal: 'SIGKILL' } as const
-  const { child, ended, kill } = spawnBound(command, { stdio: ['pipe', 'pipe', 'pipe'] })
+  const { child, ended, kill } = spawnBound(
+    { file, args, ...surroundings },
+    { stdio: ['pipe', 'pipe', 'pipe'] },
+  )
   let output = ''
   const keep = (chunk: Buffer): void => {
     const text = chunk.toString('utf8')
@@ -85,7 +87,7 @@ export function spawnBound(
   program: Program,
   options: { readonly stdio: ('pipe' | 'inherit' | number)[]; readonly detached?: boolean },
 ): Spawned {
-  const { within = [], file, args, lostSignal, env, cwd } = program
+  const { within = [], file, args, lostSignal = 'SIGKILL', env, cwd } = program
   const line = [...within, ...boundToThisProcess(lostSignal), file, ...args]
   const child = spawn(line[0] ?? file, line.slice(1), {
     ...options,

@@ -25,9 +25,6 @@ export type Postgres = {
 const user = 'darkroom'
 const passwordBytes = 24
 const initdbTimeoutMs = 120_000
-/** Long enough for crash recovery after a kill. */
-const readyTimeoutMs = 120_000
-const stopGraceMs = 15_000
 const probeTimeoutMs = 10_000
 /** The number of a user and a group that every Linux has, as which nothing else runs. */
 const ordinaryUser = 1
@@ -77,9 +74,7 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
       // To PostgreSQL, SIGINT means a fast shutdown: it ends the sessions and writes a checkpoint.
       stopSignal: 'SIGINT',
       lostSignal: 'SIGINT',
-      stopGraceMs,
       faultOf: () => faultOf(url('postgres')),
-      readyTimeoutMs,
     },
     launch,
   )

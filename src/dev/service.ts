@@ -6,7 +6,6 @@ import { httpFault, startChild } from './child.ts'
 import type { ServiceName } from './environment.ts'
 import { processEnvironment, serviceAllocator, serviceNodeFlags } from './environment.ts'
 
-const readyTimeoutMs = 60_000
 const titles = { api: 'The api', worker: 'The worker', admin: 'The admin process' } as const
 /** The exit code of `src/wiring/runProcess.ts` when the configuration is wrong. */
 const refusedExitCode = 2
@@ -39,14 +38,12 @@ export async function startService(
         file: process.execPath,
         args: [...serviceNodeFlags[name], script, '--exit-with-parent'],
         env: { ...serviceAllocator, ...processEnvironment(name, environment) },
-        stopSignal: 'SIGTERM',
-        lostSignal: 'SIGKILL',
+        hasCalls: true,
         refusedExitCode,
         faultOf: async () => {
           const faults = urls.map((url) => httpFault(`${url}/readyz`, answerTimeoutMs))
           return (await Promise.all(faults)).find((fault) => fault !== undefined)
         },
-        readyTimeoutMs,
       },
       launch,
     )

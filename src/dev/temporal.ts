@@ -33,11 +33,7 @@ export const innerPortCount = 7
  */
 const historyShards = 64
 
-const readyTimeoutMs = 120_000
-const uiReadyTimeoutMs = 20_000
 const callTimeoutMs = 3_000
-const stopGraceMs = 10_000
-const uiStopGraceMs = 3_000
 const givenPauseMs = 2_000
 
 /** Where Temporal and its UI serve, or will serve. */
@@ -193,11 +189,7 @@ async function startServer(
       env: { ...basicEnvironment(env), ...program.env },
       cwd: dataDir,
       log: 'temporal-server',
-      stopSignal: 'SIGTERM',
-      lostSignal: 'SIGKILL',
-      stopGraceMs,
       faultOf: () => faultOf(config),
-      readyTimeoutMs,
     },
     launch,
   )
@@ -229,11 +221,7 @@ async function startUi(binDir: string, given: Config, launch: Launch): Promise<v
       args: ['--root', root, 'start'],
       env: basicEnvironment(env),
       log: 'temporal-ui',
-      stopSignal: 'SIGTERM',
-      lostSignal: 'SIGKILL',
-      stopGraceMs: uiStopGraceMs,
       faultOf: () => httpFault(url, callTimeoutMs),
-      readyTimeoutMs: uiReadyTimeoutMs,
     },
     launch,
   )

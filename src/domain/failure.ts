@@ -84,17 +84,15 @@ export type TaskFailureCode = (typeof taskFailureCodes)[number]
  * `cancelled` has the cause `cancelled` when somebody asked for it, and `client_left` when its last client
  * disconnected.
  */
-export const failureCauses = [
-  'rejected',
-  'refused',
-  'exhausted',
-  'operator_fault',
-  'unknown',
-  'deadline',
-  'cancelled',
-  'client_left',
-] as const
-export type FailureCause = (typeof failureCauses)[number]
+export type FailureCause =
+  | 'rejected'
+  | 'refused'
+  | 'exhausted'
+  | 'operator_fault'
+  | 'unknown'
+  | 'deadline'
+  | 'cancelled'
+  | 'client_left'
 
 /**
  * How a task ended without an image. `docs/architecture.md` lists the places that show it to clients and operators.

@@ -4,14 +4,7 @@ import type { BeatStore } from '../store/attempts/beats.ts'
 import type { Instant } from './timeLimits.ts'
 import { elapsedMs, readClocks } from './timeLimits.ts'
 
-export type Beats = {
-  /** Sends the first beat, then one every second. Rejects when the first one fails. */
-  readonly start: () => Promise<void>
-  /** Whether this process may begin a call: its last beat is younger than `beatFreshMs`. */
-  readonly mayCall: () => boolean
-  /** Ends the beats and says that this process makes no more calls. Call this when all calls have ended. */
-  readonly stop: () => Promise<void>
-}
+export type Beats = ReturnType<typeof createBeats>
 
 /**
  * Creates the beats of a process that makes upstream calls. A task may reach another worker during a call, because an
@@ -23,7 +16,7 @@ export function createBeats(deps: {
   readonly onError: (error: unknown) => void
   /** Default: one second. */
   readonly everyMs?: number
-}): Beats {
+}) {
   const { store, onError, everyMs = beatEveryMs } = deps
   const stopping = new AbortController()
   let last: Instant | undefined
@@ -44,12 +37,15 @@ export function createBeats(deps: {
   }
 
   return {
-    start: async () => {
+    /** Sends the first beat, then one every second. Rejects when the first one fails. */
+    start: async (): Promise<void> => {
       await beat()
       loop = run()
     },
+    /** Whether this process may begin a call: its last beat is younger than `beatFreshMs`. */
     mayCall: () => last !== undefined && elapsedMs(last) < beatFreshMs,
-    stop: async () => {
+    /** Ends the beats and says that this process makes no more calls. Call this when all calls have ended. */
+    stop: async (): Promise<void> => {
       stopping.abort()
       await loop
       await store.leave().catch(onError)

@@ -50,15 +50,7 @@ export function createCancelTask({ store, cancelTask, endRun }: CancelTaskDeps) 
 
 const notFound = fail({ tag: 'task_not_found' } as const)
 
-export type LeftTasks = {
-  /**
-   * Cancels a task whose last client has left, unless a call may have done work. Returns at once, and tries again
-   * while PostgreSQL does not answer. Gives up when `isAwaited` says that a new client waits for the task.
-   */
-  readonly cancelLeft: (taskId: string, isAwaited: () => boolean) => void
-  /** Waits until PostgreSQL has answered every cancellation, for `limitMs` at most. Called when the process stops. */
-  readonly answered: (limitMs: number) => Promise<void>
-}
+export type LeftTasks = ReturnType<typeof createLeftTasks>
 
 /**
  * Creates the part of a process that cancels the tasks of clients that have left. A cancellation that PostgreSQL does
@@ -69,7 +61,7 @@ export function createLeftTasks(deps: {
   readonly cancelTask: AttemptStore['cancelTask']
   /** How long a task may wait for its calls. */
   readonly taskDeadlineMs: number
-}): LeftTasks {
+}) {
   const underWay = new Set<Promise<unknown>>()
 
   async function cancel(taskId: string, isAwaited: () => boolean): Promise<void> {
@@ -79,12 +71,17 @@ export function createLeftTasks(deps: {
   }
 
   return {
-    cancelLeft: (taskId, isAwaited) => {
+    /**
+     * Cancels a task whose last client has left, unless a call may have done work. Returns at once, and tries again
+     * while PostgreSQL does not answer. Gives up when `isAwaited` says that a new client waits for the task.
+     */
+    cancelLeft: (taskId: string, isAwaited: () => boolean): void => {
       const cancelling = cancel(taskId, isAwaited)
       underWay.add(cancelling)
       void cancelling.then(() => underWay.delete(cancelling))
     },
-    answered: async (limitMs) => {
+    /** Waits until PostgreSQL has answered every cancellation, for `limitMs` at most. Called when the process stops. */
+    answered: async (limitMs: number): Promise<void> => {
       await Promise.race([Promise.all(underWay), sleep(limitMs, undefined, { ref: false })])
     },
   }

@@ -1,22 +1,8 @@
-import { assertNever } from '../domain/assertNever.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { DirectResult, DirectTask } from '../domain/tasks/directRun.ts'
 import type { createProduceImage } from './produceImage.ts'
-import type { ProduceInput } from './takeStep.ts'
 
-export type DirectRuns = {
-  /** Returns how many more tasks of a family this worker may carry out now. */
-  readonly free: (family: Family) => number
-  /**
-   * Takes a synchronous task of which every worker has heard, if a slot of its family is free. The task occupies the
-   * slot from its call on, so that a task that waits for a place occupies none.
-   */
-  readonly take: (task: DirectTask) => void
-  /** Carries out a task that this worker alone has claimed. It occupies a slot from now on. */
-  readonly run: (task: DirectTask) => void
-  /** Resolves when no task is being carried out. */
-  readonly idle: () => Promise<void>
-}
+export type DirectRuns = ReturnType<typeof createDirectRuns>
 
 type DirectRunsDeps = {
   readonly produceImage: ReturnType<typeof createProduceImage>
@@ -35,7 +21,7 @@ type DirectRunsDeps = {
  * Temporal is away, all tasks. It brings a task as far as `produceImage` can, and records its end. What must go on
  * becomes due for the reconciler, which starts its workflow.
  */
-export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
+export function createDirectRuns(deps: DirectRunsDeps) {
   const used = { A: 0, B: 0 }
   const running = new Map<string, Promise<void>>()
   const free = (family: Family) => deps.slots[family] - used[family]
@@ -53,14 +39,15 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
       hold()
     }
     const takesNoSlot = slotFrom === 'call'
-    const result = await bringOn(deps, { taskId, takesNoSlot, onStage }).catch((error: unknown) => {
+    const task = { taskId, takesNoSlot, onStage, signal: deps.stopping, via: 'offer' } as const
+    const { kind } = await deps.produceImage(task).catch((error: unknown) => {
       deps.onUnexpected(taskId, error)
-      return 'error' as const
+      return { kind: 'error' } as const
     })
     used[family] -= held
-    deps.onResult(result)
+    deps.onResult(kind)
     // The next check of a task that this worker has not called for is planned already.
-    if (called && goesOn(result)) await deps.makeDue(taskId)
+    if (called && (kind === 'wait' || kind === 'error')) await deps.makeDue(taskId)
   }
 
   function start(task: DirectTask, slotFrom: 'now' | 'call'): void {
@@ -73,38 +60,22 @@ export function createDirectRuns(deps: DirectRunsDeps): DirectRuns {
   }
 
   return {
+    /** Returns how many more tasks of a family this worker may carry out now. */
     free,
-    take: (task) => {
+    /**
+     * Takes a synchronous task of which every worker has heard, if a slot of its family is free. The task occupies the
+     * slot from its call on, so that a task that waits for a place occupies none.
+     */
+    take: (task: DirectTask): void => {
       if (deps.stopping.aborted) return
       if (free(task.family) > 0) start(task, 'call')
       else deps.onResult('no_slot')
     },
-    run: (task) => start(task, 'now'),
-    idle: async () => {
+    /** Carries out a task that this worker alone has claimed. It occupies a slot from now on. */
+    run: (task: DirectTask): void => start(task, 'now'),
+    /** Resolves when no task is being carried out. */
+    idle: async (): Promise<void> => {
       while (running.size > 0) await Promise.all(running.values())
     },
   }
-}
-
-/** Brings the task as far as possible now. Returns the end, or why the task is not at its end. */
-async function bringOn(
-  { produceImage, stopping: signal }: DirectRunsDeps,
-  task: Pick<ProduceInput, 'taskId' | 'takesNoSlot' | 'onStage'>,
-): Promise<DirectResult> {
-  const result = await produceImage({ ...task, signal, via: 'offer' })
-  switch (result.kind) {
-    case 'succeeded':
-    case 'failed':
-    case 'over':
-      return result.kind
-    case 'wait':
-      if (signal.aborted) return 'stopping'
-      return result.reason === 'call_under_way' ? 'call_under_way' : 'wait'
-    default:
-      return assertNever(result)
-  }
-}
-
-function goesOn(result: DirectResult): boolean {
-  return result !== 'succeeded' && result !== 'failed' && result !== 'over'
 }

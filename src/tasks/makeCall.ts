@@ -1,17 +1,8 @@
-import { defined } from '../domain/defined.ts'
 import { callWithinMs } from '../domain/limits.ts'
-import type { UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptClose } from '../store/attempts/closeAttempt.ts'
 import { storeAnswer } from './storedAnswer.ts'
 import type { Opened, ProduceImageDeps, ProduceInput } from './takeStep.ts'
 import { elapsedMs, readClocks, retryFor } from './timeLimits.ts'
-
-export type RefusedBy = { readonly channel: string; readonly httpStatus?: number }
-
-/** The attempt brought no image, or brought it after the end of the task. The task's row decides the next step. */
-type Closed = { readonly kind: 'closed'; readonly refusedBy?: RefusedBy }
-
-type MadeCall = { readonly kind: 'succeeded' } | Closed
 
 type Outcome = Pick<AttemptClose, 'class' | 'evidence' | 'retryAfterMs' | 'nativeRejection'>
 
@@ -24,7 +15,8 @@ const leaseMovesAfterMs = 5_000
 const settleMsMax = 5_000
 
 /**
- * Makes the call of an open attempt, stores its answer and settles the task. Closes the attempt in every case: with its
+ * Makes the call of an open attempt, stores its answer and settles the task. Returns whether the task has now succeeded;
+ * otherwise its row decides the next step. Closes the attempt in every case: with its
  * outcome, or as unknown after an error. The close is tried until the task's hard end, because an
  * outcome that is not recorded counts as unknown, and the task may then pay for a second call.
  *
@@ -35,7 +27,7 @@ export async function makeCall(
   deps: ProduceImageDeps,
   { taskId, onStage }: ProduceInput,
   { attempt, askedAt, leaveRequest }: Opened,
-): Promise<MadeCall> {
+): Promise<boolean> {
   const { attempts, blobs, clocks = readClocks } = deps
   const { n, channel, answerId, request, model, upstreamKey, timeoutMs } = attempt
   const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt, clocks())
@@ -62,7 +54,7 @@ export async function makeCall(
     deps.onOutcome?.({ taskId, ...about, outcome: { class: outcome.class, evidence } })
     if (outcome.class !== 'succeeded') {
       unrecorded = outcome
-      return { kind: 'closed', ...refusal(channel.name, outcome) }
+      return false
     }
     onStage?.({ stage: 'storing', ...about })
     const hardEndMs = leftMs()
@@ -70,27 +62,17 @@ export async function makeCall(
     const settle = () => attempts.settleTask({ meta, answerId, evidence })
     const isSettled = await retryFor(Math.min(settleMsMax, leftMs()), settle)
     unrecorded = isSettled ? undefined : { class: 'succeeded', evidence }
-    if (isSettled) return { kind: 'succeeded' }
-    await retryFor(leftMs(), () => attempts.sweepAnswer(taskId, answerId))
-    return { kind: 'closed' }
+    if (!isSettled) await retryFor(leftMs(), () => attempts.sweepAnswer(taskId, answerId))
+    return isSettled
   } finally {
     clearTimeout(leaseTimer)
     leaveRequest()
     const { concurrencyMax } = channel
     const close = unrecorded && { taskId, n, ...unrecorded, concurrencyMax }
-    await record(deps, close, leftMs()).finally(() => deps.places.callEnded(channel.name))
+    try {
+      if (close !== undefined) await retryFor(leftMs(), () => attempts.closeAttempt(close))
+    } finally {
+      deps.places.callEnded(channel.name)
+    }
   }
-}
-
-async function record(
-  { attempts }: ProduceImageDeps,
-  close: AttemptClose | undefined,
-  limitMs: number,
-): Promise<void> {
-  if (close !== undefined) await retryFor(limitMs, () => attempts.closeAttempt(close))
-}
-
-function refusal(channel: string, outcome: UpstreamOutcome): Pick<Closed, 'refusedBy'> {
-  if (outcome.class !== 'refused') return {}
-  return { refusedBy: { channel, ...defined({ httpStatus: outcome.evidence.httpStatus }) } }
 }

@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assertNever } from '../domain/assertNever.ts'
-import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import type { Wait } from '../domain/gate/taskFacts.ts'
-import { callCheckMs } from '../domain/limits.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
-import type { RefusedBy } from './makeCall.ts'
 import { makeCall } from './makeCall.ts'
-import { settleAnswer } from './settleOrFail.ts'
+import { readAnswerMeta } from './storedAnswer.ts'
 import type { ProduceImageDeps, ProduceInput } from './takeStep.ts'
 import { notPresent, takeStepInLine } from './takeStep.ts'
 
@@ -19,10 +16,7 @@ export type ProduceResult =
   /** The task had already ended, or does not exist. */
   | Over
   /** Run `produceImage` again after `delayMs`. The delay contains its jitter. */
-  | (Omit<Wait, 'inLine'> & {
-      /** The channel that refused the last call of this execution. No `httpStatus`: there was no connection. */
-      readonly refusedBy?: RefusedBy
-    })
+  | Omit<Wait, 'inLine'>
 
 /** Waits up to this long are slept here. Temporal's timers are late by up to a second, and each costs it writes. */
 const shortWaitMsMax = 1_000
@@ -37,29 +31,25 @@ export function createProduceImage(deps: ProduceImageDeps) {
   return async (input: ProduceInput): Promise<ProduceResult> => {
     const { taskId, signal } = input
     const looked = new Set<string>()
-    let refusedBy: RefusedBy | undefined
     for (;;) {
       if (signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'stopping' }
       if (!deps.beats.mayCall()) return notPresent
       const step = await takeStepInLine(deps, input, looked)
       switch (step.kind) {
-        case 'opened': {
-          const made = await makeCall(deps, input, step)
-          if (made.kind !== 'closed') return made
-          refusedBy = made.refusedBy
+        case 'opened':
+          if (await makeCall(deps, input, step)) return { kind: 'succeeded' }
           break
-        }
-        case 'look':
-          if (await settleAnswer(deps, step.answerId)) return { kind: 'succeeded' }
-          looked.add(step.answerId)
-          break
-        case 'lose': {
-          const call = { taskId, n: step.n, judge: deps.processId }
-          if (!(await deps.attempts.loseAttempt(call))) return underWay
+        case 'look': {
+          const { answerId } = step
+          const meta = await readAnswerMeta(deps.blobs, answerId)
+          if (meta !== undefined && (await deps.attempts.settleTask({ meta, answerId }))) {
+            return { kind: 'succeeded' }
+          }
+          looked.add(answerId)
           break
         }
         case 'wait': {
-          const { inLine: _, ...wait } = { ...step, ...defined({ refusedBy }) }
+          const { inLine: _, ...wait } = step
           if (step.delayMs > shortWaitMsMax || step.reason === 'backoff') return wait
           await sleep(step.delayMs, undefined, { signal }).catch(() => {})
           break
@@ -81,6 +71,3 @@ export function createProduceImage(deps: ProduceImageDeps) {
     }
   }
 }
-
-/** The call is not lost, or this process has not been steady for long enough to say so. */
-const underWay = { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way' } as const

@@ -6,7 +6,8 @@ import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../domain/upstream/answerMeta.ts'
 import type { UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
-import { retryFor, withTimeout } from './timeLimits.ts'
+import { withTimeout } from '../domain/withTimeout.ts'
+import { retryFor } from './timeLimits.ts'
 
 type AnswerToStore = {
   readonly taskId: string

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { assertNever } from '../domain/assertNever.ts'
 import type { TaskFailure } from '../domain/failure.ts'
-import { lineAgainMs, nextStep } from '../domain/gate/nextStep.ts'
+import { nextStep } from '../domain/gate/nextStep.ts'
 import type { Places } from '../domain/gate/places.ts'
-import type { NextStep, TaskFacts, Wait } from '../domain/gate/taskFacts.ts'
+import type { NextStep, TaskFacts } from '../domain/gate/taskFacts.ts'
 import { newUploadId } from '../domain/ids.ts'
 import { callCheckMs } from '../domain/limits.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
-import type { Channel } from '../domain/upstream/channel.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import type { OpenedAttempt, Via } from '../store/attempts/openAttempt.ts'
@@ -89,62 +88,61 @@ export type Opened = {
   readonly leaveRequest: () => void
 }
 
-/** Returns the next step of a task. While its channels are full, the task stands in line for a place. */
+/**
+ * Returns the next step of a task. While its channels are full, the task stands in line for a place. A newcomer does not
+ * take the place of a task that waits.
+ */
 export async function takeStepInLine(
   deps: ProduceImageDeps,
   input: ProduceInput,
   looked: ReadonlySet<string>,
 ): Promise<Step> {
-  const { step, facts } = await takeStep(deps, input, looked, 'newcomer')
-  if (step.kind !== 'wait' || step.inLine === undefined || facts === undefined) return step
-  const { accountId, model, sync } = facts
+  const found = await deps.attempts.readTaskFacts(input.taskId)
+  if (found.kind === 'over') return found
+  const { accountId, model, sync, deadlineAtMs, nowMs } = found.facts
+  const awaited = found.facts.channels
+    .map(({ channel }) => channel.name)
+    .filter((name) => deps.places.isAwaited(name, model))
+  const facts = awaited.reduce((known, name) => barred(known, name, 'full'), found.facts)
+  const step = await takeStep(deps, input, looked, facts)
+  if (step.kind !== 'wait' || step.inLine === undefined) return step
   const waiter = { accountId, sync, model, channels: step.inLine }
   const isLong = input.takesNoSlot === true && sync
-  const limitMs = isLong ? facts.deadlineAtMs - facts.nowMs : lineMsMax
+  const limitMs = isLong ? deadlineAtMs - nowMs : lineMsMax
   const ask = async (): Promise<Step | undefined> => {
-    const asked = (await takeStep(deps, input, looked, 'first in line')).step
+    const again = await deps.attempts.readTaskFacts(input.taskId)
+    if (again.kind === 'over') return again
+    const asked = await takeStep(deps, input, looked, again.facts)
     return asked.kind === 'wait' && asked.inLine !== undefined ? undefined : asked
   }
-  const { signal } = input
-  return (await deps.places.wait(waiter, ask, { limitMs, signal })) ?? step
+  return (await deps.places.wait(waiter, ask, { limitMs, signal: input.signal })) ?? step
 }
 
-/** Reads the facts, decides, and opens the attempt of a call. */
+/** Decides, and opens the attempt of a call. When its channel has no place after all, decides again. */
 async function takeStep(
   deps: ProduceImageDeps,
   input: ProduceInput,
   looked: ReadonlySet<string>,
-  turn: 'newcomer' | 'first in line',
-): Promise<{ readonly step: Step; readonly facts?: TaskFacts }> {
-  const found = await deps.attempts.readTaskFacts(input.taskId)
-  if (found.kind === 'over') return { step: found }
-  const { facts } = found
+  facts: TaskFacts,
+): Promise<Step> {
   const givenUp = input.giveUp === true
   const step = nextStep(facts, { callsMax: deps.callsMax, jitter: deps.random(), looked, givenUp })
-  switch (step.kind) {
-    case 'call': {
-      // A free place belongs to a task that waits for it.
-      const isTaken = turn === 'newcomer' && deps.places.isAwaited(step.channel.name, facts.model)
-      return {
-        step: isTaken ? waitInLine('full', step.channel) : await open(deps, input, facts, step),
-        facts,
-      }
-    }
-    case 'end':
-      return { step: { ...step, attempts: facts.attempts }, facts }
-    case 'look':
-    case 'lose':
-    case 'wait':
-      return { step, facts }
-    default:
-      return assertNever(step)
-  }
+  if (step.kind === 'end') return { ...step, attempts: facts.attempts }
+  if (step.kind !== 'call') return step
+  const opened = await open(deps, input, facts, step)
+  if (opened.kind !== 'full' && opened.kind !== 'slow_start') return opened
+  return takeStep(deps, input, looked, barred(facts, step.channel.name, opened.kind))
 }
 
-function waitInLine(bar: 'full' | 'slow_start', { name }: Channel): Wait {
-  const reason = bar === 'full' ? 'channel_full' : bar
-  return { kind: 'wait', delayMs: lineAgainMs, reason, channel: name, inLine: [name] }
+/** The facts with one more channel on which there is no place. */
+function barred(facts: TaskFacts, name: string, bar: NoPlace['kind']): TaskFacts {
+  const channels = facts.channels.map((state) =>
+    state.channel.name === name && state.bar === undefined ? { ...state, bar } : state,
+  )
+  return { ...facts, channels }
 }
+
+type NoPlace = { readonly kind: 'full' } | { readonly kind: 'slow_start' }
 
 /** How long a question is repeated whose answer was lost. It is answered with the same attempt again. */
 const openMsMax = 3_000
@@ -154,7 +152,7 @@ async function open(
   { taskId, via = 'workflow', signal }: ProduceInput,
   facts: TaskFacts,
   { n, channel }: Extract<NextStep, { kind: 'call' }>,
-): Promise<Step> {
+): Promise<Step | NoPlace> {
   const { attempts, processId, clocks = readClocks } = deps
   const answerId = newUploadId(randomBytes, 'answer')
   const leaveRequest = await deps.enterRequest(facts.requestBytes)
@@ -175,7 +173,7 @@ async function open(
         return notPresent
       case 'full':
       case 'slow_start':
-        return waitInLine(result.kind, channel)
+        return { kind: result.kind }
       case 'over':
       case 'changed':
       case 'paused':

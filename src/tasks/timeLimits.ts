@@ -26,23 +26,6 @@ export async function retryFor<Value>(
   }
 }
 
-/**
- * Returns the result of the work, or throws after `limitMs`. The work itself is not stopped, but its late result is
- * ignored.
- */
-export async function withTimeout<Value>(
-  limitMs: number,
-  work: () => Promise<Value>,
-): Promise<Value> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`no answer in ${limitMs} ms`)), limitMs)
-  try {
-    return await Promise.race([work(), late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
 /** A moment on the monotonic clock and on the wall clock, both in milliseconds. */
 export type Instant = { readonly monotonicMs: number; readonly wallMs: number }
 

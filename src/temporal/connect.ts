@@ -2,7 +2,8 @@ import { Client, Connection } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
-import { isRetryable, TemporalTimeout } from './grpcReason.ts'
+import { withTimeout } from '../domain/withTimeout.ts'
+import { isRetryable } from './grpcReason.ts'
 
 /** How the client and the worker reach Temporal, as their connections take it. */
 export type TemporalSettings = {
@@ -57,7 +58,7 @@ export function connectTemporal({ namespace, ...options }: TemporalSettings) {
     namespace,
     /**
      * Makes one call to Temporal with a deadline, which includes repeated tries. Rejects with the call's error or with
-     * `TemporalTimeout`. Every call to Temporal must use this function, because a gRPC call without a deadline can wait
+     * `TimeLimitError`. Every call to Temporal must use this function, because a gRPC call without a deadline can wait
      * forever.
      */
     withDeadline: <Value>(deadlineMs: number, call: () => Promise<Value>): Promise<Value> =>
@@ -85,26 +86,15 @@ async function callWithDeadline<Value>(
   call: (deadlineAtMs: number) => Promise<Value>,
 ): Promise<Value> {
   const deadlineAtMs = Date.now() + deadlineMs
-  const late = Promise.withResolvers<never>()
-  const over = new AbortController()
-  const timer = setTimeout(() => {
-    over.abort()
-    late.reject(new TemporalTimeout(deadlineMs))
-  }, deadlineMs)
-  const stop = AbortSignal.any([over.signal, closing])
   const repeat = async (tries: number): Promise<Value> => {
     try {
       return await call(deadlineAtMs)
     } catch (error) {
       if (tries >= triesMax || !isRetryable(error)) throw error
-      await sleep(firstPauseMs * 2 ** (tries - 1), undefined, { signal: stop }).catch(() => {})
-      if (stop.aborted) throw error
+      await sleep(firstPauseMs * 2 ** (tries - 1), undefined, { signal: closing }).catch(() => {})
+      if (closing.aborted || Date.now() >= deadlineAtMs) throw error
       return repeat(tries + 1)
     }
   }
-  try {
-    return await Promise.race([repeat(1), late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
+  return withTimeout(deadlineMs, () => repeat(1))
 }

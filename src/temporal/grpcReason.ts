@@ -1,5 +1,6 @@
 import { isGrpcServiceError } from '@temporalio/client'
 import { NamespaceNotFoundError } from '@temporalio/common'
+import { TimeLimitError } from '../domain/withTimeout.ts'
 
 /** The names of gRPC's status codes. The position of a name in this list is its code. */
 const statusNames = (
@@ -7,15 +8,6 @@ const statusNames = (
   'RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE ' +
   'DATA_LOSS UNAUTHENTICATED'
 ).split(' ')
-
-/** Thrown when the deadline of a call passed. Temporal may still execute the call. */
-export class TemporalTimeout extends Error {
-  override readonly name = 'TemporalTimeout'
-
-  constructor(limitMs: number) {
-    super(`Temporal did not answer in ${limitMs} ms`)
-  }
-}
 
 /**
  * Returns the gRPC status of a failed call to Temporal, for logs and metrics. If the error is not a gRPC
@@ -33,7 +25,7 @@ export function isRetryable(error: unknown): boolean {
 }
 
 function knownReason(error: unknown): string | undefined {
-  if (error instanceof TemporalTimeout) return 'DEADLINE_EXCEEDED'
+  if (error instanceof TimeLimitError) return 'DEADLINE_EXCEEDED'
   // When the server does not know the namespace, the SDK throws this class in place of the gRPC status.
   if (error instanceof NamespaceNotFoundError) return 'NOT_FOUND'
   const status = error instanceof Error && !isGrpcServiceError(error) ? error.cause : error

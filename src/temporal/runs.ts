@@ -5,10 +5,11 @@ import { assertNever } from '../domain/assertNever.ts'
 import { workflowIdOf } from '../domain/ids.ts'
 import { grpcReason } from './grpcReason.ts'
 
-type RunState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'missing'
-
-/** The state of a task's newest run. `unreachable`: Temporal did not answer, so nobody knows the state. */
-export type RunReport = RunState | 'unreachable'
+/**
+ * The state of a task's newest run. `ended`: its workflow came to an end. `stopped`: an operator stopped it. `unreachable`:
+ * Temporal did not answer, so nobody knows the state.
+ */
+export type RunReport = 'running' | 'ended' | 'stopped' | 'missing' | 'unreachable'
 
 const runTimeoutMs = 2_000
 
@@ -45,14 +46,12 @@ function runReport(name: Awaited<ReturnType<Run['describe']>>['status']['name'])
     case 'CONTINUED_AS_NEW':
       return 'running'
     case 'COMPLETED':
-      return 'completed'
     case 'FAILED':
-      return 'failed'
+      return 'ended'
     case 'CANCELLED':
-      return 'cancelled'
     case 'TERMINATED':
     case 'TIMED_OUT':
-      return 'terminated'
+      return 'stopped'
     case 'UNSPECIFIED':
     case 'UNKNOWN':
       return 'unreachable'

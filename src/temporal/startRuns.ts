@@ -1,14 +1,7 @@
 import type { TaskStart } from '../domain/tasks/taskStart.ts'
 import type { StartTask } from './startTask.ts'
 
-export type StartRuns = {
-  /** Starts the workflow of an accepted task, unless too many starts are under way. Never throws and never waits. */
-  readonly start: (start: TaskStart) => void
-  /** Returns the number of starts under way. */
-  readonly underWay: () => number
-  /** Resolves when no start is under way. */
-  readonly idle: () => Promise<void>
-}
+export type StartRuns = ReturnType<typeof createStartRuns>
 
 /** Limits for the starts under way in this process: of all accounts together, and of one account. */
 const startsMax = 32
@@ -24,19 +17,19 @@ export function createStartRuns(deps: {
   /** Called with each task that is left to the reconciler. */
   readonly onLeft: (taskId: string, reason: 'full' | 'failed') => void
   readonly onMarkFailed: (taskId: string, error: unknown) => void
-}): StartRuns {
+}) {
   const running = new Map<Promise<void>, string>()
 
   async function startNow(start: TaskStart): Promise<void> {
-    const { kind } = await deps.startTask(start)
-    if (kind === 'failed') return deps.onLeft(start.taskId, 'failed')
+    if (!(await deps.startTask(start))) return deps.onLeft(start.taskId, 'failed')
     await deps
       .markStarted(start.taskId)
       .catch((error: unknown) => deps.onMarkFailed(start.taskId, error))
   }
 
   return {
-    start: (start) => {
+    /** Starts the workflow of an accepted task, unless too many starts are under way. Never throws and never waits. */
+    start: (start: TaskStart): void => {
       const ofAccount = [...running.values()].filter((account) => account === start.accountId)
       if (running.size >= startsMax || ofAccount.length >= startsOfAccountMax) {
         return deps.onLeft(start.taskId, 'full')
@@ -44,7 +37,9 @@ export function createStartRuns(deps: {
       const one = startNow(start).finally(() => running.delete(one))
       running.set(one, start.accountId)
     },
+    /** Returns the number of starts under way. */
     underWay: () => running.size,
+    /** Resolves when no start is under way. */
     idle: async () => {
       await Promise.all(running.keys())
     },

@@ -11,13 +11,6 @@ import { workflowIdOf } from '../domain/ids.ts'
 import type { TaskStart } from '../domain/tasks/taskStart.ts'
 import { grpcReason } from './grpcReason.ts'
 
-export type StartResult =
-  | { readonly kind: 'started' }
-  /** A run of this task already exists. It may be open or closed. */
-  | { readonly kind: 'exists' }
-  /** Nobody knows whether the run exists. `reason` is the name of a gRPC status and safe to log. */
-  | { readonly kind: 'failed'; readonly reason: string }
-
 export type StartTask = ReturnType<typeof createStartTask>
 
 type StartTaskDeps = {
@@ -38,11 +31,11 @@ const asyncPriority = 3
 /**
  * Returns a function that starts the workflow of a task. The workflow's id is made from the task's id. So
  * when the API process, the reconciler or another process starts the same task again, the server rejects the
- * second start, and the result is `exists`. The function ends within a fixed time, and does not throw when Temporal
- * fails.
+ * second start. Returns whether the task has a run now, open or closed: false when Temporal fails or does not answer in
+ * time, and then nobody knows. Throws only for a bug.
  */
 export function createStartTask(deps: StartTaskDeps) {
-  return async (start: TaskStart): Promise<StartResult> => {
+  return async (start: TaskStart): Promise<boolean> => {
     const { client, withDeadline } = deps.temporal
     try {
       await withDeadline(deps.startTimeoutMs, () =>
@@ -57,10 +50,11 @@ export function createStartTask(deps: StartTaskDeps) {
           staticSummary: taskSummary(start),
         }),
       )
-      return { kind: 'started' }
+      return true
     } catch (error) {
-      if (error instanceof WorkflowExecutionAlreadyStartedError) return { kind: 'exists' }
-      return { kind: 'failed', reason: grpcReason(error) }
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return true
+      grpcReason(error)
+      return false
     }
   }
 }

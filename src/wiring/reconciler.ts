@@ -12,7 +12,6 @@ import {
   createSweepStep,
 } from '../tasks/reconcile/sweepStep.ts'
 import { createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
-import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import { reportRun } from '../temporal/runs.ts'
 import type { StartTask } from '../temporal/startTask.ts'
 
@@ -31,7 +30,6 @@ export function createWorkerReconciler(app: App, execution: Execution, startTask
         store,
         startTask,
         reportRun: (taskId) => reportRun(temporal, taskId),
-        settleOrFail: createSettleOrFail({ attempts, blobs }),
         produceImage,
         attempts,
         onError: (taskId, error) => log.error('task not checked', { taskId, error }),

@@ -14,11 +14,10 @@ import {
   countOpenAttempts,
   createTestAttempts,
   letBackoffPass,
-  loseWorker,
+  loseCall,
   openAttempt,
   outcomesOf,
   testChannel,
-  testProcessId,
 } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { until } from '../support/timing.ts'
@@ -99,7 +98,7 @@ describe('produceImage', () => {
     ])
   })
 
-  it('returns a long wait with who refused, and sleeps a short one', async () => {
+  it('returns a long wait, and sleeps a short one', async () => {
     const refused = { class: 'refused', evidence: rateLimited, retryAfterMs: 60_000 } as const
     const { call } = countedUpstream({ ...refused, retryAfterMs: 600 }, refused)
     const { produce } = await ownWorld('waits', call)
@@ -109,7 +108,6 @@ describe('produceImage', () => {
       reason: 'cooldown',
       channel: 'waits',
       delayMs: expect.closeTo(60_000, -3),
-      refusedBy: { channel: 'waits', httpStatus: 429 },
     })
     expect(await outcomesOf(world.pool, taskId)).toHaveLength(2)
   })
@@ -136,7 +134,7 @@ describe('produceImage', () => {
     const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
     const underWay = { kind: 'wait', reason: 'call_under_way' }
     expect(await produce({ taskId, giveUp: true })).toMatchObject(underWay)
-    await loseWorker(world.pool, taskId)
+    await loseCall(world.pool, world.attempts, taskId)
     expect(await produce({ taskId, giveUp: true })).toMatchObject({
       kind: 'failed',
       failure: { code: 'upstream_error', workPossible: true },
@@ -161,9 +159,7 @@ describe('after a crash', () => {
     const blobs = createMemoryBlobs()
     const { call, calls } = countedUpstream()
     await dieBeforeSettling(taskId, blobs, call)
-    await loseWorker(world.pool, taskId)
-    const evidence = { reason: 'worker_lost' } as const
-    await world.attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
+    await loseCall(world.pool, world.attempts, taskId)
     await setTask(world.pool, taskId, { deadline_at: 'now()' })
     const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
@@ -191,7 +187,7 @@ describe('after a crash', () => {
     })
     const { taskId } = await insertTask(world.pool)
     const { upstreamKey } = await openAttempt(attempts, taskId, { channel })
-    await loseWorker(world.pool, taskId)
+    await loseCall(world.pool, attempts, taskId)
     expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
     await letBackoffPass(world.pool, taskId)
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
@@ -209,13 +205,11 @@ describe('after a crash', () => {
         if ((await outcomesOf(world.pool, taskId)).length === 0) {
           await setTask(world.pool, taskId, { deadline_at: `now() + interval '1 minute'` })
           await dieBeforeSettling(taskId, blobs, call)
-          await loseWorker(world.pool, taskId)
-          await world.attempts.closeAttempt({ taskId, n: 1, ...lost })
+          await loseCall(world.pool, world.attempts, taskId)
         }
         return world.attempts.failTask(...given)
       },
     }
-    const lost = { class: 'unknown', evidence: { reason: 'worker_lost' } } as const
     await setTask(world.pool, taskId, { deadline_at: 'now()' })
     const produce = createTestProduceImage({ attempts: late, blobs, callUpstream: call })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
@@ -276,8 +270,7 @@ describe('an answer that cannot be stored', () => {
       callUpstream: async () => {
         await setTask(world.pool, taskId, { hard_end_at: 'now()' })
         await world.attempts.failTask(taskId, failure, 1)
-        await loseWorker(world.pool, taskId)
-        await world.attempts.loseAttempt({ taskId, n: 1, judge: testProcessId })
+        await loseCall(world.pool, world.attempts, taskId)
         await world.pool.query('delete from upload where task_id = $1', [taskId])
         return succeeded()
       },

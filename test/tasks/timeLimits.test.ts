@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { retryFor, withTimeout } from '../../src/tasks/timeLimits.ts'
+import { withTimeout } from '../../src/domain/withTimeout.ts'
+import { retryFor } from '../../src/tasks/timeLimits.ts'
 
 describe('retryFor', () => {
   it('returns the first result, and throws the last error after its limit', async () => {

@@ -18,7 +18,7 @@ describe('reportRun', () => {
     await world.startTask(start)
     expect(await reportRun(world.temporal, start.taskId)).toBe('running')
     await handleOf(world, start.taskId).terminate('an operator')
-    expect(await reportRun(world.temporal, start.taskId)).toBe('terminated')
+    expect(await reportRun(world.temporal, start.taskId)).toBe('stopped')
     expect(await reportRun(world.temporal, testStart().taskId)).toBe('missing')
   })
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { StartResult } from '../../src/temporal/startTask.ts'
 import { createStartRuns } from '../../src/temporal/startRuns.ts'
 import { testStart } from '../support/temporal/temporalWorld.ts'
 
 function starting(mark: (taskId: string) => Promise<void> = async () => {}) {
-  const answers: ((result: StartResult) => void)[] = []
+  const answers: ((result: boolean) => void)[] = []
   const marked: string[] = []
   const left: string[] = []
   const unmarked: string[] = []
@@ -17,7 +16,7 @@ function starting(mark: (taskId: string) => Promise<void> = async () => {}) {
     onLeft: (taskId, reason) => void left.push(`${taskId} ${reason}`),
     onMarkFailed: (taskId) => void unmarked.push(taskId),
   })
-  const answerAll = async (result: StartResult) => {
+  const answerAll = async (result: boolean) => {
     for (const answer of answers.splice(0)) answer(result)
     await starts.idle()
   }
@@ -25,13 +24,11 @@ function starting(mark: (taskId: string) => Promise<void> = async () => {}) {
 }
 
 describe('the starts of an API process', () => {
-  it('are marked when the run exists, also by another process', async () => {
+  it('are marked when the run exists', async () => {
     const { starts, answerAll, marked, left } = starting()
-    for (const kind of ['started', 'exists'] as const) {
-      starts.start(testStart())
-      await answerAll({ kind })
-    }
-    expect(marked).toHaveLength(2)
+    starts.start(testStart())
+    await answerAll(true)
+    expect(marked).toHaveLength(1)
     expect(left).toEqual([])
     expect(starts.underWay()).toBe(0)
   })
@@ -45,17 +42,17 @@ describe('the starts of an API process', () => {
     expect([answers.length, starts.underWay()]).toEqual([32, 32])
     expect(left.every((line) => line.endsWith(' full'))).toBe(true)
     expect(left).toHaveLength(3)
-    await answerAll({ kind: 'started' })
+    await answerAll(true)
     starts.start(testStart())
     expect(answers).toHaveLength(1)
-    await answerAll({ kind: 'started' })
+    await answerAll(true)
   })
 
   it('are left to the reconciler when Temporal does not answer', async () => {
     const { starts, answerAll, marked, left } = starting()
     const start = testStart()
     starts.start(start)
-    await answerAll({ kind: 'failed', reason: 'UNAVAILABLE' })
+    await answerAll(false)
     expect([left, marked]).toEqual([[`${start.taskId} failed`], []])
   })
 
@@ -63,7 +60,7 @@ describe('the starts of an API process', () => {
     const { starts, answerAll, unmarked } = starting(() => Promise.reject(new Error('away')))
     const start = testStart()
     starts.start(start)
-    await answerAll({ kind: 'started' })
+    await answerAll(true)
     expect(unmarked).toEqual([start.taskId])
   })
 })

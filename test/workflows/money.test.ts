@@ -33,6 +33,7 @@ it('waits for the call of an activity that an operator fails, and its image is c
       produceImage: createTestProduceImage({ attempts, blobs, callUpstream }),
       cancelTask: attempts.cancelTask,
       onUnexpected: () => {},
+      stopping: new AbortController().signal,
     }),
   )
   onTestFinished(worker.stop)
@@ -45,7 +46,7 @@ it('waits for the call of an activity that an operator fails, and its image is c
   await until('the wait for the call', async () => {
     const { raw: run } = await handle.describe()
     const [activity] = run.pendingActivities ?? []
-    const isWaiting = activity?.lastFailure?.message?.startsWith('an earlier call')
+    const isWaiting = activity?.lastFailure?.message?.startsWith('call under way')
     return isWaiting === true ? true : undefined
   })
   expect(await taskRow(world.pool, task.taskId)).toMatchObject({ status: 'processing' })

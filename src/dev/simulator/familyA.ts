@@ -7,10 +7,9 @@ import type { Result } from '../../domain/result.ts'
 import { succeed } from '../../domain/result.ts'
 import type { EncodedImage } from './drawImage.ts'
 import type { AnswerFault } from './faults.ts'
-import type { ModelProfile } from './modelsA.ts'
-import { profileOf, sizeOfTier, usageOf } from './modelsA.ts'
 import type { OrderA, OrderRead, Problem, SourceImage } from './order.ts'
 import { refuse, sourceOf } from './order.ts'
+import { ratios, sizeOfTier, tiers } from './sizesA.ts'
 
 const partSchema = z.strictObject({
   text: z.string().optional(),
@@ -56,16 +55,14 @@ type Part = z.infer<typeof partSchema>
 
 /** Checks a generateContent body as the vendor does. `body` is `undefined` when the body is not JSON. */
 export async function readOrderA(model: string, body: unknown): Promise<OrderRead> {
-  // The vendor accepts snake_case too.
-  const parsed = requestSchema.safeParse(camelCased(body))
+  const parsed = requestSchema.safeParse(body)
   if (!parsed.success) return refuse(400, messageOf(parsed.error))
   const request = parsed.data
   const read = await readSources(request.contents.flatMap(({ parts }) => parts))
   if (!read.ok) return read
   const sources = read.value
-  const profile = profileOf(model)
   const prompt = promptOf(request)
-  const refusal = refusalOf(request, prompt, profile)
+  const refusal = refusalOf(request, prompt)
   if (refusal !== undefined) return refuse(400, refusal)
 
   const { responseModalities, imageConfig = {}, seed } = request.generationConfig ?? {}
@@ -81,20 +78,9 @@ export async function readOrderA(model: string, body: unknown): Promise<OrderRea
     ...sizeOfTier(tier, ratio),
     format: 'png',
     count: modalities.includes('IMAGE') ? 1 : 0,
-    tier,
     withText: modalities.includes('TEXT'),
     ...defined({ seed }),
   })
-}
-
-function camelCased(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(camelCased)
-  if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).map(([key, item]) => [
-    key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-    camelCased(item),
-  ])
-  return Object.fromEntries(entries)
 }
 
 /** Returns an error message like the vendor's. For a wrong value, the words after the path are Zod's. */
@@ -143,12 +129,8 @@ async function readSources(
   return succeed(sources)
 }
 
-/** Returns why the model cannot do what the request asks for, or `undefined` when it can. */
-function refusalOf(
-  request: Request,
-  prompt: string,
-  { ratios, tiers }: ModelProfile,
-): string | undefined {
+/** Returns why no model can do what the request asks for, or `undefined`. */
+function refusalOf(request: Request, prompt: string): string | undefined {
   const { candidateCount = 1, imageConfig = {} } = request.generationConfig ?? {}
   const { aspectRatio, imageSize } = imageConfig
   if (candidateCount !== 1) return 'Multiple candidates is not enabled for this model'
@@ -157,12 +139,13 @@ function refusalOf(
     return `aspect_ratio must be one of ${ratios.join(', ')}.`
   }
   if (imageSize === undefined || tiers.includes(imageSize)) return undefined
-  return tiers.length === 0
-    ? 'imageSize is not supported for this model.'
-    : `imageSize must be one of ${tiers.join(', ')}.`
+  return `imageSize must be one of ${tiers.join(', ')}.`
 }
 
 type Json = Readonly<Record<string, unknown>>
+
+/** Plausible numbers, the same for every prompt and size. */
+const [promptTokenCount, imageTokens] = [10, 1120]
 
 /**
  * Returns a GenerateContentResponse (Gemini API reference). `images` is empty when the model made no image.
@@ -173,10 +156,11 @@ export function answerA(
   fault: AnswerFault | undefined,
   fileUri: string,
 ): Json {
-  const hasCandidate = fault?.kind !== 'block' && fault?.kind !== 'zero'
+  const candidatesTokenCount = images.length * imageTokens
+  const totalTokenCount = promptTokenCount + candidatesTokenCount
   return {
     ...candidatesOf(order, images, fault, fileUri),
-    usageMetadata: usageOf(order, hasCandidate ? images.length : undefined),
+    usageMetadata: { promptTokenCount, candidatesTokenCount, totalTokenCount },
     modelVersion: order.model,
     responseId: randomBytes(12).toString('base64url'),
   }
@@ -229,9 +213,8 @@ function refused(finishReason: string, content: Json): Json {
   return { candidates: [{ ...content, finishReason, finishMessage, index: 0 }] }
 }
 
-/** Models that think sign their images. A client sends the signature back with its next turn. */
+/** A client sends the signature back with its next turn. */
 function imagePart(order: OrderA, inlineData: EncodedImage): Json {
-  if (!profileOf(order.model).thinks) return { inlineData }
   const thoughtSignature = createHash('sha512').update(order.prompt).digest('base64')
   return { inlineData, thoughtSignature }
 }

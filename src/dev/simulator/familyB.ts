@@ -4,7 +4,7 @@ import { succeed } from '../../domain/result.ts'
 import type { EncodedImage } from './drawImage.ts'
 import type { AnswerFault } from './faults.ts'
 import type { OrderB, OrderRead, SourceImage } from './order.ts'
-import { refuse, sourceOf, textTokens } from './order.ts'
+import { refuse, sourceOf } from './order.ts'
 
 /**
  * The fields of a generation (OpenAI API reference). An edit sends the same fields as text parts of a form.
@@ -30,9 +30,6 @@ export function readGeneration(body: unknown): OrderRead {
 
 const numberFields = new Set(['n', 'output_compression'])
 const imagesMax = 16
-/** The vendor's limit for the bytes of one image. */
-const fileBytesMax = 50 * 1024 * 1024
-const imageTypes = ['image/png', 'image/jpeg', 'image/webp']
 
 /**
  * Checks the form of an edit as the vendor does. The images are in `image` or `image[]`; a mask is optional.
@@ -61,14 +58,12 @@ export async function readEdit(form: FormData): Promise<OrderRead> {
   }
   const sources: SourceImage[] = []
   for (const image of images) {
-    const { type } = image
-    if (image.size > fileBytesMax) return badImage("Invalid file 'image': larger than 50 MB.")
-    if (!imageTypes.includes(type)) {
-      return badImage(`Invalid file 'image': unsupported mimetype ('${type}').`)
-    }
     const bytes = Buffer.from(await image.arrayBuffer())
-    const source = sourceOf(type, bytes, sources.length === 0)
-    if (source === undefined) return badImage('The image file could not be read.')
+    const source = sourceOf(image.type, bytes, sources.length === 0)
+    if (source === undefined) {
+      const code = 'invalid_image_file'
+      return refuse(400, 'The image file could not be read.', { param: 'image', code })
+    }
     sources.push(source)
   }
   return readRequest('edit', Object.fromEntries(fields), sources)
@@ -100,8 +95,6 @@ function readRequest(action: Action, body: unknown, sources: readonly SourceImag
 }
 
 const sideMultiple = 16
-const sideMax = 3840
-const sideRatioMax = 3
 const pixelsMin = 655_360
 const pixelsMax = 8_294_400
 
@@ -109,14 +102,10 @@ const pixelsMax = 8_294_400
 function parsePixelSize(
   text: string,
 ): { readonly width: number; readonly height: number } | undefined {
-  const match = /^([1-9]\d{1,4})x([1-9]\d{1,4})$/.exec(text)
-  if (match === null) return undefined
-  const [width, height] = [Number(match[1]), Number(match[2])]
+  const [, width = 0, height = 0] = (/^(\d{2,4})x(\d{2,4})$/.exec(text) ?? []).map(Number)
+  const isMultiple = width % sideMultiple === 0 && height % sideMultiple === 0
   const pixels = width * height
-  const ratio = Math.max(width, height) / Math.min(width, height)
-  const sides = [width, height].every((side) => side % sideMultiple === 0 && side <= sideMax)
-  const fits = sides && ratio <= sideRatioMax && pixels >= pixelsMin && pixels <= pixelsMax
-  return fits ? { width, height } : undefined
+  return isMultiple && pixels >= pixelsMin && pixels <= pixelsMax ? { width, height } : undefined
 }
 
 function refusalOf({ issues: [issue] }: z.ZodError): OrderRead {
@@ -130,11 +119,10 @@ function unknownParameter(name: string): OrderRead {
   return refuse(400, `Unknown parameter: '${name}'.`, { param: name, code: 'unknown_parameter' })
 }
 
-function badImage(message: string): OrderRead {
-  return refuse(400, message, { param: 'image', code: 'invalid_image_file' })
-}
-
 type Json = Readonly<Record<string, unknown>>
+
+/** Plausible numbers of tokens, the same for every prompt, size and quality. */
+const [inputTokens, imageTokens] = [10, 1756]
 
 /** Returns an ImagesResponse (OpenAI API reference). `images` is empty when the model made no image. */
 export function answerB(
@@ -144,6 +132,7 @@ export function answerB(
   imageUrl: string,
 ): Json {
   const created = Math.floor(Date.now() / 1000)
+  const output = images.length * imageTokens
   if (fault?.kind === 'zero' && fault.form === 'absent') return { created }
   const data =
     fault?.kind === 'url' ? [{ url: imageUrl }] : images.map((image) => ({ b64_json: image.data }))
@@ -154,27 +143,12 @@ export function answerB(
     output_format: order.format,
     quality: order.quality,
     size: `${order.width}x${order.height}`,
-    usage: usageOf(order, images.length),
-  }
-}
-
-/** The output tokens of an image of 1024x1024. The vendor counts others by their size too. */
-const imageTokens: Readonly<Record<OrderB['quality'], number>> = {
-  low: 196,
-  medium: 1756,
-  high: 7024,
-}
-const inputImageTokens = 1024
-
-function usageOf(order: OrderB, imageCount: number): Json {
-  const text = textTokens(order.prompt)
-  const inputImages = order.sources.length * inputImageTokens
-  const output = imageCount * imageTokens[order.quality]
-  return {
-    total_tokens: text + inputImages + output,
-    input_tokens: text + inputImages,
-    output_tokens: output,
-    input_tokens_details: { text_tokens: text, image_tokens: inputImages },
-    output_tokens_details: { text_tokens: 0, image_tokens: output },
+    usage: {
+      total_tokens: inputTokens + output,
+      input_tokens: inputTokens,
+      output_tokens: output,
+      input_tokens_details: { text_tokens: inputTokens, image_tokens: 0 },
+      output_tokens_details: { text_tokens: 0, image_tokens: output },
+    },
   }
 }

@@ -10,10 +10,9 @@ import { fail, succeed } from '../../domain/result.ts'
 const secondsMax = 10 * 365 * 86_400
 const delayMsMax = 3_600_000
 
-// The description of a type is the value that `--help` shows.
-const text = z.string().describe('TEXT')
-const seconds = z.number().nonnegative().max(secondsMax).describe('SECONDS')
-const milliseconds = z.number().nonnegative().max(delayMsMax).describe('MS')
+const text = z.string()
+const seconds = z.number().nonnegative().max(secondsMax)
+const milliseconds = z.number().nonnegative().max(delayMsMax)
 
 const commonFields = {
   /**
@@ -22,7 +21,7 @@ const commonFields = {
    */
   times: z
     .union([z.int().positive(), z.literal('forever')])
-    .describe('NUMBER|forever')
+
     .optional(),
   /** Replaces the configured latency. */
   delay: milliseconds.optional(),
@@ -90,7 +89,7 @@ export const faultTable = [
   fault('error', '503-html', 'HTML of a proxy', retry),
   fault('error', '504', 'A `DEADLINE_EXCEEDED`, B HTML of a proxy', {}),
   fault('error', 'status', "any other status, in the vendor's format", {
-    code: z.int().min(400).max(599).describe('STATUS'),
+    code: z.int().min(400).max(599),
   }),
   fault('answer', 'block', 'A `promptFeedback.blockReason`, B as moderation', {
     reason: text.default('SAFETY'),
@@ -120,7 +119,7 @@ export const faultTable = [
     status: z.literal([301, 302, 307]).default(302),
   }),
   fault('transfer', 'slow', 'a correct answer, sent slowly', {
-    chunks: z.int().min(2).max(100_000).describe('NUMBER').default(20),
+    chunks: z.int().min(2).max(100_000).default(20),
     interval: milliseconds.default(500),
   }),
   fault('transfer', 'stall', 'headers and half of the body, then nothing', {}),
@@ -128,7 +127,7 @@ export const faultTable = [
     how: z.enum(['socket', 'json']).default('socket'),
   }),
   fault('transfer', 'huge', 'an image with so much base64, in valid JSON', {
-    bytes: z.int().positive().max(20_000_000_000).describe('BYTES').default(500_000_000),
+    bytes: z.int().positive().max(20_000_000_000).default(500_000_000),
   }),
   fault('correct', 'ok', 'a correct answer', {}),
   fault('correct', 'delay', 'a correct answer after a time', { ms: milliseconds }),
@@ -215,24 +214,11 @@ function readValue(text: string): string | number | boolean {
   return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
 }
 
-/** Returns the table of all faults, for people. A value in brackets is the default. */
+/** Returns the table of all faults, for people: kind, answer and the names of its fields. */
 export function faultHelp(): string {
-  const rows = faultTable.map(({ kind, answer, fields }) => [
-    `  ${kind.padEnd(11)} ${answer}`,
-    ...fieldTexts(fields),
-  ])
-  return ['  Fields of every fault:', ...fieldTexts(commonFields), ...rows.flat()].join('\n')
-}
-
-function fieldTexts(fields: z.ZodRawShape): readonly string[] {
-  const { properties = {} } = z.toJSONSchema(z.object(fields), { io: 'input' })
-  const texts = Object.entries(properties).map(([name, schema]) => fieldText(name, schema))
-  return texts.map((text) => `${' '.repeat(16)}${text}`)
-}
-
-function fieldText(name: string, schema: z.core.JSONSchema._JSONSchema): string {
-  const { description, enum: values, default: usual } = typeof schema === 'object' ? schema : {}
-  const value = description ?? values?.join('|') ?? 'true|false'
-  const otherwise = usual === undefined ? '' : ` (${JSON.stringify(usual).replaceAll('"', '')})`
-  return `${name === 'retryAfter' ? 'retry-after' : name}=${value}${otherwise}`
+  const names = (fields: object) => ['', ...Object.keys(fields)].join(' ')
+  const rows = faultTable.map(({ kind, answer, fields }) => `${kind}${names(fields)}: ${answer}`)
+  return [`Every fault:${names(commonFields)}`, ...rows]
+    .join('\n')
+    .replaceAll('retryAfter', 'retry-after')
 }

@@ -22,8 +22,6 @@ type OrderBase = {
 
 export type OrderA = OrderBase & {
   readonly family: 'A'
-  /** The vendor's `imageSize`, such as `2K`. */
-  readonly tier: string
   /** True when the answer contains a text part before the image. */
   readonly withText: boolean
   readonly seed?: number
@@ -63,13 +61,6 @@ export function refuse(
   more: Pick<Problem, 'param' | 'code'> = {},
 ): { readonly ok: false; readonly failure: Problem } {
   return fail({ status, message, ...more })
-}
-
-const charactersPerToken = 4
-
-/** Returns a plausible number of tokens for a text. */
-export function textTokens(text: string): number {
-  return Math.max(1, Math.ceil(text.length / charactersPerToken))
 }
 
 /** How images of the types that the vendors accept begin, in hexadecimal. */

@@ -24,15 +24,14 @@ type Terms = {
 }
 
 /**
- * Decides the next step of a live task: call a channel, wait, end, look for a stored answer, or give up a lost call.
- * No task ends and none calls again while one of its answers may be stored and was not looked for.
+ * Decides the next step of a live task: call a channel, wait, end, or look for a stored answer. A call under way is waited
+ * for until its worker or the reconciler closes it. No task ends and none calls again while one of its answers may be stored and was not looked for.
  */
 export function nextStep(facts: TaskFacts, terms: Terms): NextStep {
   const answerId = possibleAnswers(facts).find((each) => !terms.looked.has(each))
   if (answerId !== undefined) return { kind: 'look', answerId }
   const { open } = facts
   if (open !== undefined) {
-    if (open.lost) return { kind: 'lose', n: open.n }
     if (facts.nowMs >= facts.hardEndAtMs) return end(deadlineFailure(facts))
     const { channel } = open
     return { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way', channel }
@@ -53,9 +52,8 @@ function endOf(facts: TaskFacts, { callsMax, givenUp }: Terms): TaskFailure | un
   const { past } = facts
   const last = past.at(-1)
   if (last?.class === 'rejected') return rejectedFailure(last, facts)
-  if (givenUp) return unknownFailure
   if (facts.nowMs >= facts.deadlineAtMs) return deadlineFailure(facts)
-  if (countOf(past, 'unknown') >= callsMax) return unknownFailure
+  if (givenUp || countOf(past, 'unknown') >= callsMax) return unknownFailure(facts)
   if (countOf(past, 'refused') >= refusalsMax) return refusedFailure(facts)
   return undefined
 }
@@ -97,7 +95,7 @@ function backoff(facts: TaskFacts, jitter: number): NextStep | undefined {
   const delayMs = Math.ceil(last.closedAtMs + pauseMs - facts.nowMs)
   if (delayMs <= 0) return undefined
   const leftMs = facts.deadlineAtMs - facts.nowMs
-  if (delayMs >= leftMs && pauseMs > leastMs) return end(unknownFailure)
+  if (delayMs >= leftMs && pauseMs > leastMs) return end(unknownFailure(facts))
   const { channel } = last
   return { kind: 'wait', delayMs: Math.min(delayMs, leftMs), reason: 'backoff', channel }
 }
@@ -125,7 +123,7 @@ function chooseChannel(
 }
 
 /** After this time in Temporal, a task that has left the line stands in line again. */
-export const lineAgainMs = 4_000
+const lineAgainMs = 4_000
 /**
  * How often a task asks again for a channel that is paused or has a fault. An operator may end that at any time. Old tasks
  * ask less often: each question costs an activity, and thousands of tasks may be waiting.

@@ -7,21 +7,7 @@ export type Waiter = {
   readonly channels: readonly string[]
 }
 
-export type Places = {
-  /**
-   * Stands in line until `ask` returns a value, and returns it. `ask` returns `undefined` when there is no place yet.
-   * Returns `undefined` after `limitMs`, and when the signal aborts. Rejects when `ask` does.
-   */
-  readonly wait: <Value>(
-    waiter: Waiter,
-    ask: () => Promise<Value | undefined>,
-    limits: { readonly limitMs: number; readonly signal?: AbortSignal | undefined },
-  ) => Promise<Value | undefined>
-  /** Whether a task of this process waits for a place of the model on the channel. */
-  readonly isAwaited: (channel: string, model: string) => boolean
-  /** Tells that a call of this process on the channel has ended. */
-  readonly callEnded: (channel: string) => void
-}
+export type Places = ReturnType<typeof createPlaces>
 
 /** How often the first in line asks while nothing happens. */
 const askEveryMs = 250
@@ -48,7 +34,7 @@ type Asking = () => Promise<boolean>
  * When a call of this process ends, the next one asks at a random moment within a quarter of a second. If it asked at
  * once, a process whose calls end on a channel would always get the places there, and others never.
  */
-export function createPlaces(random: () => number): Places {
+export function createPlaces(random: () => number) {
   const lines = new Map<string, Line>()
 
   async function serve(key: string, line: Line): Promise<void> {
@@ -71,7 +57,15 @@ export function createPlaces(random: () => number): Places {
   }
 
   return {
-    wait: (waiter, ask, { limitMs, signal }) => {
+    /**
+     * Stands in line until `ask` returns a value, and returns it. `ask` returns `undefined` when there is no place yet.
+     * Returns `undefined` after `limitMs`, and when the signal aborts. Rejects when `ask` does.
+     */
+    wait: <Value>(
+      waiter: Waiter,
+      ask: () => Promise<Value | undefined>,
+      { limitMs, signal }: { readonly limitMs: number; readonly signal?: AbortSignal | undefined },
+    ): Promise<Value | undefined> => {
       const line = lineOf(waiter)
       const { accountId, sync } = waiter
       return join(
@@ -84,11 +78,13 @@ export function createPlaces(random: () => number): Places {
         ]),
       )
     },
-    isAwaited: (channel, model) =>
+    /** Whether a task of this process waits for a place of the model on the channel. */
+    isAwaited: (channel: string, model: string) =>
       [...lines.values()].some(
         (line) => line.model === model && line.lanes.size > 0 && line.channels.includes(channel),
       ),
-    callEnded: (channel) => {
+    /** Tells that a call of this process on the channel has ended. */
+    callEnded: (channel: string): void => {
       for (const line of lines.values()) {
         if (line.channels.includes(channel)) setTimeout(() => line.wake(), random() * askEveryMs)
       }

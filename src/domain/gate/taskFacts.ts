@@ -40,12 +40,11 @@ export type PastAttempt = {
   readonly retryAfterMs?: number
 }
 
-/** The open attempt of the task. `lost`: its process is silent, or its lease is over. */
+/** The open attempt of the task. */
 export type OpenCall = {
   readonly n: number
   readonly channel: string
   readonly answerId: string
-  readonly lost: boolean
 }
 
 /**
@@ -64,8 +63,6 @@ export type NextStep =
   | { readonly kind: 'call'; readonly n: number; readonly channel: Channel }
   /** See whether this answer is stored, and settle it if so. */
   | { readonly kind: 'look'; readonly answerId: string }
-  /** Close the open attempt `n` as lost. */
-  | { readonly kind: 'lose'; readonly n: number }
   | Wait
   | { readonly kind: 'end'; readonly failure: TaskFailure }
 

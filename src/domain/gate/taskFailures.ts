@@ -18,11 +18,9 @@ export function rejectedFailure(last: PastAttempt, facts: Facts): TaskFailure {
   return { code, cause: 'rejected', workPossible: mayHaveWorked(facts) }
 }
 
-/** The failure of a task whose calls had unknown outcomes, and that makes no further call. */
-export const unknownFailure: TaskFailure = {
-  code: 'upstream_error',
-  cause: 'unknown',
-  workPossible: true,
+/** Returns the failure of a task that makes no further call, although no call was rejected. */
+export function unknownFailure(facts: Facts): TaskFailure {
+  return { code: 'upstream_error', cause: 'unknown', workPossible: mayHaveWorked(facts) }
 }
 
 /**

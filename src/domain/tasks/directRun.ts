@@ -5,17 +5,7 @@ export type DirectTask = { readonly taskId: string; readonly family: Family }
 
 /**
  * What came of a task that a worker carried out without Temporal. `succeeded` and `failed`: it recorded the end. `over`:
- * the task had ended already. `no_slot`, `call_under_way`: this worker left the task to others. Every other result is
- * the reason why the task goes on later.
+ * the task had ended already. `no_slot`: this worker left the task to others. `wait` and `error`: the task goes on later.
  */
-export const directResults = [
-  'succeeded',
-  'failed',
-  'over',
-  'no_slot',
-  'wait',
-  'call_under_way',
-  'error',
-  'stopping',
-] as const
+export const directResults = ['succeeded', 'failed', 'over', 'no_slot', 'wait', 'error'] as const
 export type DirectResult = (typeof directResults)[number]

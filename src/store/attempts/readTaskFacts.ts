@@ -8,7 +8,6 @@ import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import type { OutcomeClass, OutcomeReason } from '../../domain/upstream/upstreamCall.ts'
-import { lostSql } from './beats.ts'
 
 export type FactsDeps = {
   readonly pool: Pool
@@ -108,8 +107,8 @@ const factsSql = `
     (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs",
     (select coalesce(json_agg(json_build_object(
         'n', n, 'channel', channel, 'answerId', answer_id, 'class', class, 'reason', reason,
-        'closedAtMs', extract(epoch from closed_at) * 1000, 'retryAfterMs', retry_after_ms,
-        'lost', ${lostSql}) order by n), '[]')
+        'closedAtMs', extract(epoch from closed_at) * 1000, 'retryAfterMs', retry_after_ms)
+        order by n), '[]')
       from attempt where attempt.task_id = task.task_id) as attempts,
     (select coalesce(json_agg(json_build_object(
         'name', name, 'bar', bar, 'untilAtMs', extract(epoch from until_at) * 1000, 'fault', fault)), '[]')
@@ -119,7 +118,7 @@ const factsSql = `
   from task where task_id = $1`
 
 type AttemptRow = { readonly n: number; readonly channel: string; readonly answerId: string } & (
-  | { readonly class: null; readonly lost: boolean }
+  | { readonly class: null }
   | {
       readonly class: OutcomeClass
       readonly reason: OutcomeReason

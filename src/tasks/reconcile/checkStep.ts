@@ -3,7 +3,6 @@ import type { TaskFailure } from '../../domain/failure.ts'
 import type { AttemptStore } from '../../store/attempts/attemptStore.ts'
 import type { DueTask } from '../../store/reconcile/claims.ts'
 import type { ReconcileStore } from '../../store/reconcile/reconcileStore.ts'
-import type { FailResult } from '../../store/tasks/ends.ts'
 import type { RunReport } from '../../temporal/runs.ts'
 import type { StartTask } from '../../temporal/startTask.ts'
 import type { createProduceImage } from '../produceImage.ts'
@@ -15,7 +14,6 @@ export type CheckDeps = {
   readonly store: Pick<ReconcileStore, 'claimToCheck'>
   readonly reportRun: (taskId: string) => Promise<RunReport>
   readonly startTask: StartTask
-  readonly settleOrFail: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   readonly produceImage: ReturnType<typeof createProduceImage>
   readonly attempts: Pick<AttemptStore, 'cancelTask' | 'failTask'>
   /** Called when the check of one task fails, for example because the blob store is unreachable. */
@@ -69,12 +67,12 @@ async function check(deps: CheckDeps, task: DueTask): Promise<Found> {
       return 'unreachable'
     case 'missing':
       return startAgain(deps, task)
-    case 'completed':
-    case 'failed':
-      return endWithoutRun(deps, task, { stopped: false })
-    case 'cancelled':
-    case 'terminated':
-      return endWithoutRun(deps, task, { stopped: true })
+    case 'ended':
+      return end(deps, task)
+    case 'stopped': {
+      const result = await deps.attempts.cancelTask(task.start.taskId, 'asked')
+      return result === 'cancelled' ? result : end(deps, task)
+    }
     default:
       return assertNever(run)
   }
@@ -86,35 +84,7 @@ async function check(deps: CheckDeps, task: DueTask): Promise<Found> {
  */
 async function startAgain(deps: CheckDeps, { start, callOpen }: DueTask): Promise<Found> {
   if (callOpen) return undefined
-  const { kind } = await deps.startTask(start)
-  return kind === 'failed' ? undefined : 'restarted'
-}
-
-/**
- * The failure of a task whose run ended without recording an end. `failTask` sets `workPossible` to true if a
- * call may have done work.
- */
-const lostRun: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: false }
-
-/**
- * Ends a live task whose run has ended. Either an operator stopped the run, or the run could not record the
- * task's end.
- *
- * If an answer is stored, it is settled. If a call is under way, the reconciler waits for it, because the
- * call is paid for. Otherwise the task ends without an image: as cancelled when an operator stopped the run and
- * no call may have done work, and as failed in every other case.
- */
-async function endWithoutRun(
-  deps: CheckDeps,
-  { start: { taskId } }: DueTask,
-  run: { readonly stopped: boolean },
-): Promise<Found> {
-  if (run.stopped && (await deps.attempts.cancelTask(taskId, 'asked')) === 'cancelled') {
-    return 'cancelled'
-  }
-  const result = await deps.settleOrFail(taskId, lostRun)
-  if (result === 'succeeded') return 'settled'
-  return result === 'failed' ? result : undefined
+  return (await deps.startTask(start)) ? 'restarted' : undefined
 }
 
 /** The failure of a task that must end while the blob store cannot say whether an answer is stored. */
@@ -125,15 +95,15 @@ const storeUnreadable: TaskFailure = {
 }
 
 /**
- * Ends a task past its end, without Temporal. No call may begin any more, so `produceImage` only settles a stored
- * answer or fails the task. When the blob store cannot be read, the step looks again until some minutes
- * after the hard end. Then it fails the task with PostgreSQL alone, so that an outage of the blob store does not keep
- * the hold for ever.
+ * Ends a task that is past its end, or whose run an operator stopped or could not record the end: `produceImage` settles a
+ * stored answer or fails the task, and leaves a call under way, which is paid for. When the blob store cannot be read,
+ * the step looks again until some minutes after the hard end. Then it fails the task with PostgreSQL alone, so that an
+ * outage of the blob store does not keep the hold for ever.
  */
 async function end(deps: CheckDeps, task: DueTask): Promise<Found> {
   const { taskId } = task.start
   try {
-    const { kind } = await deps.produceImage({ taskId })
+    const { kind } = await deps.produceImage({ taskId, giveUp: true })
     if (kind === 'succeeded') return 'settled'
     return kind === 'failed' ? kind : undefined
   } catch (error) {

@@ -1,11 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-export type Reconciler = {
-  readonly start: () => void
-  /** Lets each step finish the item that it works on. */
-  readonly stop: () => Promise<void>
-}
-
 /** Limit for one execution of a step. After this time the step finishes its current item and stops. */
 const runTimeoutMs = 30_000
 /** How long a stopping process waits for its steps. A step may hang in one item. */
@@ -21,7 +15,7 @@ export function createReconciler(deps: {
   readonly onFinding: (finding: Finding) => void
   /** Called when a step throws. The step runs again after its pause. */
   readonly onStepError: (step: ReconcileStepName, error: unknown) => void
-}): Reconciler {
+}) {
   const stopping = new AbortController()
   let loops: readonly Promise<void>[] = []
 
@@ -38,10 +32,11 @@ export function createReconciler(deps: {
   }
 
   return {
-    start: () => {
+    start: (): void => {
       loops = deps.steps.map(repeat)
     },
-    stop: async () => {
+    /** Lets each step finish the item that it works on. */
+    stop: async (): Promise<void> => {
       stopping.abort()
       await Promise.race([Promise.all(loops), sleep(stepsEndTimeoutMs, undefined, { ref: false })])
     },

@@ -33,8 +33,7 @@ export function createStartStep(deps: {
   }
 
   async function startOrRun(start: TaskStart, report: ReportFinding): Promise<void> {
-    const { kind } = await deps.startTask(start)
-    away = kind === 'failed'
+    away = !(await deps.startTask(start))
     report({ found: away ? 'start_failed' : 'started', count: 1, taskId: start.taskId })
     if (away) return runHere(start, report)
     await store.markStarted(start.taskId)

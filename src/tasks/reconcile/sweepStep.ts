@@ -1,7 +1,7 @@
 import { keptInputBytesMax } from '../../domain/limits.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
 import type { ReconcileStore } from '../../store/reconcile/reconcileStore.ts'
-import type { ReconcileStep, ReportFinding } from './reconciler.ts'
+import type { ReconcileStep } from './reconciler.ts'
 import { inParallel } from './reconciler.ts'
 
 const batchMax = 100
@@ -25,12 +25,15 @@ export function createSweepStep(deps: {
     name: 'sweep',
     everyMs: 2_000,
     run: async (signal, report) => {
-      // Requests are deleted first, because that works without the blob store.
-      await forgetRequests(deps.store, signal, report)
-      let taken = 0
-      do {
-        const uploadIds = await deps.store.takeUploads(batchMax, retryMs)
-        taken = uploadIds.length
+      // Requests are deleted first, because that works without the blob store. A prompt may have megabytes, and the record
+      // of its task is kept for days.
+      await inBatches(signal, batchMax, async (limit) => {
+        const forgotten = await deps.store.forgetRequests(limit)
+        if (forgotten > 0) report({ found: 'forgotten', count: forgotten })
+        return forgotten
+      })
+      await inBatches(signal, batchMax, async (limit) => {
+        const uploadIds = await deps.store.takeUploads(limit, retryMs)
         let swept = 0
         const sweeping = inParallel(uploadIds, { parallel, signal }, async (uploadId) => {
           await deps.blobs.deletePrefix(uploadId)
@@ -40,25 +43,19 @@ export function createSweepStep(deps: {
         await sweeping.finally(() => {
           if (swept > 0) report({ found: 'swept', count: swept })
         })
-      } while (taken === batchMax && !signal.aborted)
+        return uploadIds.length
+      })
     },
   }
 }
 
-/**
- * Deletes the requests of failed tasks that can no longer be retried. A prompt may have megabytes, and the record
- * of its task is kept for days.
- */
-async function forgetRequests(
-  store: Pick<ReconcileStore, 'forgetRequests'>,
+/** Repeats the work of a step as long as it finds full batches. `work` returns how many rows it found. */
+async function inBatches(
   signal: AbortSignal,
-  report: ReportFinding,
+  limit: number,
+  work: (limit: number) => Promise<number>,
 ): Promise<void> {
-  let forgotten = 0
-  do {
-    forgotten = await store.forgetRequests(batchMax)
-    if (forgotten > 0) report({ found: 'forgotten', count: forgotten })
-  } while (forgotten === batchMax && !signal.aborted)
+  while ((await work(limit)) === limit && !signal.aborted);
 }
 
 /**
@@ -91,11 +88,11 @@ export function createPurgeStep(deps: {
     name: 'purge',
     everyMs: 5_000,
     run: async (signal, report) => {
-      let purged = 0
-      do {
-        purged = await deps.store.purgeTasks(purgeBatchMax)
+      await inBatches(signal, purgeBatchMax, async (limit) => {
+        const purged = await deps.store.purgeTasks(limit)
         if (purged > 0) report({ found: 'purged', count: purged })
-      } while (purged === purgeBatchMax && !signal.aborted)
+        return purged
+      })
     },
   }
 }

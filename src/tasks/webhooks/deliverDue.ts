@@ -11,13 +11,7 @@ type DeliverDueDeps = {
 }
 
 /** The loop of a worker that tries the deliveries that are due. */
-export type DeliverDue = {
-  readonly start: () => void
-  /** Makes the loop look soon, because a delivery may be due. Returns at once. */
-  readonly wake: () => void
-  /** Claims nothing more, and resolves when the tries under way are over. */
-  readonly stop: () => Promise<void>
-}
+export type DeliverDue = ReturnType<typeof createDeliverDue>
 
 /** How often the loop looks for deliveries of which this process was not told. */
 const pollMs = 500
@@ -32,7 +26,7 @@ export const triesMax = 512
 export const keptForWell = 128
 
 /** Creates the loop. It claims what is due, starts the tries, and looks again when one of them is over. */
-export function createDeliverDue({ store, tryDelivery, onError }: DeliverDueDeps): DeliverDue {
+export function createDeliverDue({ store, tryDelivery, onError }: DeliverDueDeps) {
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
   let woken = new AbortController()
@@ -73,11 +67,13 @@ export function createDeliverDue({ store, tryDelivery, onError }: DeliverDueDeps
   }
 
   return {
-    start: () => {
+    start: (): void => {
       running = run()
     },
+    /** Makes the loop look soon, because a delivery may be due. Returns at once. */
     wake,
-    stop: async () => {
+    /** Claims nothing more, and resolves when the tries under way are over. */
+    stop: async (): Promise<void> => {
       stopping.abort()
       wake()
       await running

@@ -12,48 +12,21 @@ import type { Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { newWebhookId } from '../../domain/webhooks/webhook.ts'
 
 /** What accounts do with their webhooks. A webhook of another account is not found, as if it did not exist. */
-export type WebhookService = {
-  /** Returns why a text cannot be the address of a webhook, or `undefined`. */
-  readonly whyNotAddress: (text: string) => string | undefined
-  readonly register: (
-    caller: Caller,
-    given: { readonly url: string; readonly events: readonly WebhookEvent[] },
-  ) => Promise<Result<WithSecret, RequestFailure>>
-  readonly list: (caller: Caller) => Promise<readonly Webhook[]>
-  readonly read: (caller: Caller, webhookId: string) => Promise<Result<Webhook, RequestFailure>>
-  readonly remove: (caller: Caller, webhookId: string) => Promise<Result<null, RequestFailure>>
-  /** Returns the webhook with a new secret. For 24 hours the previous secret signs too. */
-  readonly rotate: (
-    caller: Caller,
-    webhookId: string,
-  ) => Promise<Result<WithSecret, RequestFailure>>
-  readonly enable: (caller: Caller, webhookId: string) => Promise<Result<Webhook, RequestFailure>>
-  readonly test: (caller: Caller, webhookId: string) => Promise<Result<Delivery, RequestFailure>>
-  /** Fails with `unknown_after` when the webhook has no delivery `page.after`. */
-  readonly deliveries: (
-    caller: Caller,
-    webhookId: string,
-    page: DeliveryPage,
-  ) => Promise<Result<readonly Delivery[], RequestFailure | { readonly tag: 'unknown_after' }>>
-  readonly redeliver: (
-    caller: Caller,
-    webhookId: string,
-    deliveryId: string,
-  ) => Promise<Result<Delivery, RequestFailure>>
-}
+export type WebhookService = ReturnType<typeof createWebhookService>
 
 type WithSecret = { readonly webhook: Webhook; readonly secret: string }
 
 type WebhookServiceDeps = {
   readonly store: WebhookStore
-  readonly whyNotAddress: WebhookService['whyNotAddress']
+  /** Returns why a text cannot be the address of a webhook, or `undefined`. */
+  readonly whyNotAddress: (text: string) => string | undefined
   /** The keys of WEBHOOK_KEYS. New secrets are computed from the first key. */
   readonly keys: readonly [WebhookKey, ...WebhookKey[]]
   readonly randomBytes: RandomBytes
 }
 
 /** Creates the functions that the webhook routes share. */
-export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
+export function createWebhookService(deps: WebhookServiceDeps) {
   const { store, keys } = deps
   const [key] = keys
   const withSecret = (webhook: Webhook): WithSecret => ({
@@ -67,7 +40,10 @@ export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
 
   return {
     whyNotAddress: deps.whyNotAddress,
-    register: async ({ accountId }, { url, events }) => {
+    register: async (
+      { accountId }: Caller,
+      { url, events }: { readonly url: string; readonly events: readonly WebhookEvent[] },
+    ): Promise<Result<WithSecret, RequestFailure>> => {
       const webhook = await store.insertWebhook({
         webhookId: newWebhookId(deps.randomBytes),
         accountId,
@@ -79,19 +55,26 @@ export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
         ? fail({ tag: 'too_many_webhooks' })
         : succeed(withSecret(webhook))
     },
-    list: ({ accountId }) => store.listWebhooks(accountId),
+    list: ({ accountId }: Caller) => store.listWebhooks(accountId),
     read,
-    remove: async ({ accountId }, webhookId) => {
+    remove: async (
+      { accountId }: Caller,
+      webhookId: string,
+    ): Promise<Result<null, RequestFailure>> => {
       const removed = await store.endWebhook(webhookId, 'deleted', accountId)
       return removed ? succeed(null) : fail({ tag: 'webhook_not_found' })
     },
-    rotate: async ({ accountId }, webhookId) => {
+    /** Returns the webhook with a new secret. For 24 hours the previous secret signs too. */
+    rotate: async (
+      { accountId }: Caller,
+      webhookId: string,
+    ): Promise<Result<WithSecret, RequestFailure>> => {
       const rotated = found(await store.rotateSecret(accountId, webhookId, key.id))
       return rotated.ok ? succeed(withSecret(rotated.value)) : rotated
     },
-    enable: async ({ accountId }, webhookId) =>
+    enable: async ({ accountId }: Caller, webhookId: string) =>
       found(await store.enableWebhook(accountId, webhookId)),
-    test: async (caller, webhookId) => {
+    test: async (caller: Caller, webhookId: string): Promise<Result<Delivery, RequestFailure>> => {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
       const delivery = await store.insertTestDelivery(webhookId)
@@ -99,7 +82,12 @@ export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
       if (delivery === 'too_many') return fail({ tag: 'too_many_tests' })
       return succeed(delivery)
     },
-    deliveries: async (caller, webhookId, page) => {
+    /** Fails with `unknown_after` when the webhook has no delivery `page.after`. */
+    deliveries: async (
+      caller: Caller,
+      webhookId: string,
+      page: DeliveryPage,
+    ): Promise<Result<readonly Delivery[], RequestFailure | { readonly tag: 'unknown_after' }>> => {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
       const { after } = page
@@ -108,7 +96,11 @@ export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
       }
       return succeed(await store.listDeliveries(webhookId, page))
     },
-    redeliver: async (caller, webhookId, deliveryId) => {
+    redeliver: async (
+      caller: Caller,
+      webhookId: string,
+      deliveryId: string,
+    ): Promise<Result<Delivery, RequestFailure>> => {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
       const delivery = await store.redeliver(webhookId, deliveryId)

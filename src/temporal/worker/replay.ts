@@ -1,5 +1,5 @@
 import { Worker } from '@temporalio/worker'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { withTimeout } from '../../domain/withTimeout.ts'
 import { installRuntime } from './runtime.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 import { workflowBundle } from './workflowBundle.ts'
@@ -24,10 +24,7 @@ export async function replayTask(events: HistoryEvents): Promise<string | undefi
     installRuntime(() => {})
     const bundle = await workflowBundle()
     const replay = replayHistories(bundle, [{ workflowId: 'replayed', history: { events } }])
-    const late = sleep(replayMsMax, undefined, { ref: false }).then(() => {
-      throw new Error(`The replay did not end within ${replayMsMax} ms.`)
-    })
-    const [result] = await Promise.race([replay, late])
+    const [result] = await withTimeout(replayMsMax, () => replay)
     const error = result?.error
     // The SDK puts several layers of other text around the sentence that names the difference.
     return /Nondeterminism error: (.*?)(?:", source:|$)/s.exec(error ?? '')?.[1] ?? error

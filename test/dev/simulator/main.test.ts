@@ -31,11 +31,10 @@ it('runs the simulator as its own process, prints no prompt and ends on SIGTERM'
   expect(code).toBe(0)
 })
 
-it('prints every kind of fault with its fields, their values and defaults for --help', async () => {
+it('prints every kind of fault with its fields for --help', async () => {
   const child = spawn(process.execPath, [main, '--help'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const help = await text(child.stdout)
-  for (const { kind } of faultTable) expect(help).toMatch(new RegExp(`^  ${kind} +[^ ]`, 'm'))
-  expect(help).toContain('retry-after=SECONDS (1)')
-  expect(help).toContain('form=seconds|date|ms|retry-info|none|garbage (seconds)')
-  expect(help).toContain('times=NUMBER|forever')
+  for (const { kind } of faultTable) expect(help).toMatch(new RegExp(`^${kind}( [a-z]|:)`, 'm'))
+  expect(help).toContain('Every fault: times delay')
+  expect(help).toContain('429 retry-after form')
 })

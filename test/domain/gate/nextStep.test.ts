@@ -162,11 +162,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { open, looked: ['an-1'], hardEndAtMs: nowMs },
       end('generation_timeout', 'deadline', true),
     ],
-    [
-      'gives it up when it is lost',
-      { open: { ...open, lost: true }, looked: ['an-1'] },
-      { kind: 'lose', n: 1 },
-    ],
   ],
   pauses: [
     ['after an unknown outcome', { past: [justUnknown] }, wait('backoff', 1_000)],
@@ -268,7 +263,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { deadlineAtMs: nowMs, past: [refused] },
       end('rate_limit_exceeded', 'refused'),
     ],
-    ['when it is given up', { givenUp: true }, end('upstream_error', 'unknown', true)],
+    ['when it is given up', { givenUp: true }, end('upstream_error', 'unknown')],
     [
       'when the quota of every channel is used up',
       { past: [exhausted, on('two', exhausted)] },

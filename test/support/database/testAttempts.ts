@@ -36,6 +36,13 @@ export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
   await pool.query(`update attempt set process_id = 'lost' where task_id = $1`, [taskId])
 }
 
+/** Closes the first call of a task as lost, as the reconciler does when its process is silent. */
+export async function loseCall(pool: Pool, attempts: AttemptStore, taskId: string): Promise<void> {
+  await loseWorker(pool, taskId)
+  const isLost = await attempts.loseAttempt({ taskId, n: 1, judge: testProcessId })
+  if (!isLost) throw new Error('the call is not lost')
+}
+
 /** Moves the end of each attempt of a task a minute back, so that the wait before the next one is over. */
 export async function letBackoffPass(pool: Pool, taskId: string): Promise<void> {
   await pool.query(

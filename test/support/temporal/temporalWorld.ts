@@ -170,6 +170,7 @@ export function createScripts() {
     cancelTask: async (taskId) =>
       (scripts.get(taskId)?.cancelled ?? true) ? 'cancelled' : 'call_under_way',
     onUnexpected: () => {},
+    stopping: new AbortController().signal,
   })
   return {
     activities,

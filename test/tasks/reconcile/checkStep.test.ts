@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunReport } from '../../../src/temporal/runs.ts'
-import type { StartResult } from '../../../src/temporal/startTask.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
+import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
 import type { LostCall } from '../../../src/store/attempts/beats.ts'
 import { createBeatStore } from '../../../src/store/attempts/beats.ts'
 import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
 import { createLoseStep } from '../../../src/tasks/reconcile/loseStep.ts'
-import { createSettleOrFail } from '../../../src/tasks/settleOrFail.ts'
 import { reportRun } from '../../../src/temporal/runs.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
@@ -21,6 +20,7 @@ import {
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
 import { loseWorker, openAttempt } from '../../support/database/testAttempts.ts'
+import { createTestProduceImage } from '../../support/database/testProduceImage.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
 import { openTestWorld, handleOf, testStart } from '../../support/temporal/temporalWorld.ts'
@@ -43,13 +43,12 @@ beforeEach(async () => {
 })
 
 function check(
-  given: Partial<Pick<CheckDeps, 'reportRun' | 'settleOrFail' | 'attempts' | 'onError'>> & {
+  given: Partial<Pick<CheckDeps, 'reportRun' | 'produceImage' | 'attempts' | 'onError'>> & {
     readonly report?: RunReport
-    readonly start?: StartResult
   } = {},
 ) {
-  const { store, attempts, blobs } = world
-  const { report, start, ...others } = given
+  const { store, attempts } = world
+  const { report, ...others } = given
   return runStep(
     createCheckStep({
       store,
@@ -57,10 +56,9 @@ function check(
         report === undefined
           ? (taskId: string) => reportRun(temporal.temporal, taskId)
           : async () => report,
-      startTask: start === undefined ? temporal.startTask : async () => start,
+      startTask: temporal.startTask,
       attempts,
       produceImage: world.produceImage,
-      settleOrFail: createSettleOrFail({ attempts, blobs }),
       onError: (taskId, error) => {
         throw new Error(`${taskId} was not checked`, { cause: error })
       },
@@ -137,7 +135,7 @@ describe('the check of an overdue task', () => {
     await setTask(world.pool, notDue.taskId, { next_check_at: `now() + interval '1 hour'` })
     const notStarted = await startedTask()
     await setTask(world.pool, notStarted.taskId, { started_at: 'null' })
-    expect(await check({ report: 'terminated' })).toEqual([])
+    expect(await check({ report: 'stopped' })).toEqual([])
   })
 })
 
@@ -197,20 +195,24 @@ describe('a task whose run was terminated', () => {
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
 
-  it.each(['terminated', 'completed'] as const)(
-    'is not failed when its call begins during the check of its %s run',
+  it.each(['stopped', 'ended'] as const)(
+    'is not failed when its call begins during the check of its run, which is %s',
     async (report) => {
       const { taskId } = await insertTask(world.pool)
       await setTask(world.pool, taskId, overdue)
       const { attempts, blobs } = world
-      const readTaskFacts = async (id: string) => {
-        const facts = await attempts.readTaskFacts(id)
+      const failTask: AttemptStore['failTask'] = async (...given) => {
         await openAttempt(attempts, taskId)
-        return facts
+        return attempts.failTask(...given)
       }
-      const settleOrFail = createSettleOrFail({ attempts: { ...attempts, readTaskFacts }, blobs })
+      const callUpstream = () => Promise.reject(new Error('the reconciler called an upstream'))
+      const produceImage = createTestProduceImage({
+        attempts: { ...attempts, failTask },
+        blobs,
+        callUpstream,
+      })
       const cancelTask = async () => 'work_possible' as const
-      const given = { report, settleOrFail, attempts: { ...attempts, cancelTask } }
+      const given = { report, produceImage, attempts: { ...attempts, cancelTask } }
       expect(await check(given)).toEqual([])
       const row = await taskRow(world.pool, taskId)
       expect(row).toMatchObject({ status: 'processing' })
@@ -223,7 +225,7 @@ describe('a task whose run ended without a record', () => {
   it('fails as upstream_error, because no operator stopped it', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, overdue)
-    expect(await check({ report: 'completed' })).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await check({ report: 'ended' })).toEqual([{ found: 'failed', count: 1, taskId }])
     expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'upstream_error' })
   })
 })

@@ -1,6 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
-import { createSettleOrFail } from '../../../src/tasks/settleOrFail.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { balanceOf } from '../../support/database/money.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
@@ -32,14 +31,13 @@ beforeEach(async () => {
 
 function endStep(produceImage = world.produceImage) {
   const failed: string[] = []
-  const { store, attempts, blobs } = world
+  const { store, attempts } = world
   const step = createCheckStep({
     store,
     produceImage,
     attempts,
-    settleOrFail: createSettleOrFail({ attempts, blobs }),
     reportRun: async () => 'running',
-    startTask: async () => ({ kind: 'exists' }),
+    startTask: async () => true,
     onError: (taskId) => void failed.push(taskId),
   })
   return { run: () => runStep(step), failed }
@@ -131,7 +129,7 @@ describe('the end of a task past its deadline', () => {
         blobs,
         callUpstream,
       })
-      return { ...endStep(produceImage), blobs }
+      return { ...endStep(produceImage), produceImage }
     }
 
     it('comes only minutes past the hard end, and at the second look', async () => {
@@ -152,7 +150,7 @@ describe('the end of a task past its deadline', () => {
       const attempt = await openAttempt(world.attempts, taskId)
       await storeTestAnswer(world.blobs, { taskId, ...attempt })
       await setTask(world.pool, taskId, { ...hardEnd('6 minutes'), ...lookedAt })
-      const { run, blobs } = awayStep()
+      const { run, produceImage } = awayStep()
       expect(await run()).toEqual([{ found: 'failed', count: 1, taskId }])
       expect(await taskRow(world.pool, taskId)).toMatchObject({
         failureCode: 'generation_timeout',
@@ -161,13 +159,10 @@ describe('the end of a task past its deadline', () => {
       const released = { available: 1000, held: 0, spent: 0 }
       expect(await balanceOf(world.pool, accountId)).toEqual(released)
       // The workflow records its own end too. It finds the task ended and does not read the store.
-      const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-      const settleOrFail = createSettleOrFail({ attempts: world.attempts, blobs })
-      expect(await settleOrFail(taskId, failure)).toBe('over')
+      expect(await produceImage({ taskId, giveUp: true })).toMatchObject({ kind: 'over' })
       // The store can be read again and contains the image.
       expect(await endStep().run()).toEqual([])
-      const again = createSettleOrFail({ attempts: world.attempts, blobs: world.blobs })
-      expect(await again(taskId, failure)).toBe('over')
+      expect(await world.produceImage({ taskId, giveUp: true })).toMatchObject({ kind: 'over' })
       expect(await balanceOf(world.pool, accountId)).toEqual(released)
     })
 

@@ -183,6 +183,8 @@ describe('accounts and keys', () => {
   it('get what the operator gives them, and no other model', async () => {
     const before = await json<Account>('account', 'show', account)
     await json('account', 'topup', account, '10')
+    await json('account', 'models', account, model)
+    await json('account', 'limit', account, '--requests', 'none')
     const after = await json<Account>('account', 'show', account)
     expect(after).toEqual({ ...before, available: before.available + 10 })
     expect(await json('account', 'list')).toContainEqual(expect.objectContaining({ name: account }))
@@ -232,6 +234,7 @@ describe('every other command', () => {
     await json('webhook', 'redeliver', tested.body.delivery_id)
     await json('webhook', 'disable', webhook)
     await json('webhook', 'delete', webhook)
+    await json('audit', 'list', '--target', webhook)
     expect(await json('ledger', 'verify')).toEqual({ ok: true, violations: [] })
     const program = createProgram(closedContext)
     expect([...printedJson, ...elsewhere].toSorted()).toEqual(leavesOf(program).toSorted())

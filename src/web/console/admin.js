@@ -76,46 +76,47 @@ export function useAdmin() {
  *   readonly value?: T,
  *   readonly failure?: Failure | undefined,
  *   readonly loading: boolean,
- *   readonly reload: () => void,
  * }} Reading
  */
 
 /**
- * Reads a path, and reads it again every so often while the page is looked at.
+ * Reads a path, again in every new `round`, and again every so often while the page is looked at.
  * @template T
  * @param {string} path
- * @param {number} [everyMs]
+ * @param {{ readonly everyMs?: number | undefined, readonly round?: number }} [when]
  * @returns {Reading<T>}
  */
-export function useRead(path, everyMs) {
+export function useRead(path, { everyMs, round } = {}) {
   const admin = useAdmin()
-  const [round, setRound] = useState(0)
   const [state, setState] = useState(
     /** @type {{ readonly path?: string, readonly value?: T, readonly failure?: Failure }} */ ({}),
   )
   useEffect(() => {
     const stop = new AbortController()
+    const { signal } = stop
     const follow = async () => {
-      while (!stop.signal.aborted) {
+      while (!signal.aborted) {
         /** @type {Answer<T>} */
-        const answer = await admin.read(path, stop.signal)
-        if (stop.signal.aborted) return
+        const answer = await admin.read(path, signal)
+        if (signal.aborted) return
         setState((now) =>
           answer.ok ? { path, value: answer.value } : { ...now, path, failure: answer.failure },
         )
         if (everyMs === undefined) return
-        do await pause(everyMs, stop.signal)
-        while (document.hidden && !stop.signal.aborted)
+        do await pause(everyMs, signal)
+        while (document.hidden && !signal.aborted)
       }
     }
     void follow()
     return () => stop.abort()
   }, [admin, path, everyMs, round])
+  const { value, failure } = state
   const loading = state.path !== path
-  return {
-    ...(state.value !== undefined && { value: state.value }),
-    failure: loading ? undefined : state.failure,
-    loading,
-    reload: () => setRound((now) => now + 1),
-  }
+  return { ...(value !== undefined && { value }), failure: loading ? undefined : failure, loading }
+}
+
+/** Returns a number, and a function that makes it another one, so that what was changed is read again. */
+export function useRound() {
+  const [round, setRound] = useState(0)
+  return /** @type {const} */ ([round, () => setRound((now) => now + 1)])
 }

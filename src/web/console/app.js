@@ -89,6 +89,8 @@ function Console({ admin, onSignOut }) {
   const first = useRef(shown)
   useEffect(() => {
     document.title = `${[id, titleOf(name)].filter(Boolean).join(' · ')} · Darkroom`
+    const current = document.querySelector('.views [aria-current]')
+    current?.scrollIntoView({ block: 'nearest', inline: 'center' })
     // A new view is read from its beginning, also by a screen reader.
     if (first.current === shown) return
     first.current = ''

@@ -16,7 +16,7 @@ export type Account = {
   readonly spent: number
   readonly models: readonly string[] | null
   readonly created_at: string
-  readonly limits: {
+  readonly limits?: {
     readonly requests: RequestsLimit | null
     readonly live_tasks: { readonly limit: number; readonly used?: number } | null
   }
@@ -125,7 +125,7 @@ export type Delivery = {
 }
 
 export type LedgerEntry = {
-  readonly entry_id: string
+  readonly entry_id: string | number
   readonly created_at: string
   readonly kind: string
   readonly credits: number
@@ -216,7 +216,7 @@ export type Found = {
 }
 
 export type AuditRow = {
-  readonly audit_id: string
+  readonly audit_id: string | number
   readonly at: string
   readonly actor: string
   readonly action: string

@@ -4,121 +4,115 @@ import { words } from 'words'
 import { randomName } from '../../shared/session.js'
 import { useAdmin } from '../admin.js'
 import { valuesOf } from './fields.js'
-import { Told } from './listing.js'
+import { told } from './notices.js'
 
 /** @import { ComponentChildren } from 'preact' */
 /** @import { Answer, Failure } from '../../shared/callApi.js' */
 
 /**
- * A field of a dialog.
  * @typedef {{
  *   readonly name: string,
  *   readonly label: string,
  *   readonly hint?: string,
  *   readonly value?: string,
- *   readonly type?: string,
  *   readonly pattern?: string,
  *   readonly required?: boolean,
  * }} Field
  */
 
 /**
- * A button that changes something. It says in a dialog what will happen, and asks once. A viewer has no such button.
+ * What a button changes. `prepare` asks what would happen (a dry run), and `text` says it. `run` gets the fields and a
+ * name of this opening of the dialog, so that a repeated click can be recognised. `done` shows what came of it; without
+ * it the dialog closes.
  * @template Prepared, Done
- * @param {{
+ * @typedef {{
  *   readonly label: string,
  *   readonly title: string,
  *   readonly text?: string | ((prepared: Prepared) => ComponentChildren),
  *   readonly fields?: readonly Field[],
- *   readonly isDanger?: boolean,
- *   readonly isPrimary?: boolean,
+ *   readonly kind?: 'primary' | 'danger',
  *   readonly prepare?: () => Promise<Answer<Prepared>>,
  *   readonly isEmpty?: (prepared: Prepared) => boolean,
  *   readonly run: (values: Readonly<Record<string, string>>, name: string) => Promise<Answer<Done>>,
  *   readonly done?: (value: Done) => ComponentChildren,
  *   readonly onDone?: (value: Done) => void,
- * }} props `prepare` asks what would happen (a dry run), and `text` says it. `run` gets the fields and a name of this
- * opening of the dialog, so that a repeated click can be recognised. `done` shows what came of it; else the dialog closes.
+ * }} Change
  */
-export function Act(props) {
-  const {
-    label,
-    title,
-    text,
-    fields = [],
-    isDanger,
-    isPrimary,
-    prepare,
-    isEmpty,
-    run,
-    done,
-  } = props
+
+/**
+ * A button that changes something. It says in a dialog what will happen, and asks once. A viewer has no such button.
+ * @template Prepared, Done
+ * @param {Change<Prepared, Done>} change
+ */
+export function act(change) {
+  return html`<${Act} key=${change.title} ...${change} />`
+}
+
+/**
+ * @template Prepared, Done
+ * @param {Change<Prepared, Done>} props
+ */
+function Act({ label, title, text, fields = [], kind, prepare, isEmpty, run, done, onDone }) {
   const { isOperator } = useAdmin()
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null))
   const name = useRef('')
-  const [state, setState] = useState(
-    /** @type {{ readonly open?: boolean, readonly busy?: boolean, readonly failure?: Failure, readonly prepared?: Prepared, readonly done?: Done }} */ ({}),
-  )
+  /** A second click can come before the page is drawn again. */
+  const busy = useRef(false)
+  const [isOpen, setOpen] = useState(false)
+  const [failure, setFailure] = useState(/** @type {Failure | undefined} */ (undefined))
+  const [prepared, setPrepared] = useState(/** @type {Prepared | undefined} */ (undefined))
+  const [result, setResult] = useState(/** @type {Done | undefined} */ (undefined))
   if (!isOperator) return null
 
   const open = async () => {
     name.current = randomName()
-    setState({ open: true, busy: prepare !== undefined })
+    setOpen(true)
+    setFailure(undefined)
+    setPrepared(undefined)
+    setResult(undefined)
     dialog.current?.showModal()
     const answer = await prepare?.()
-    if (answer?.ok) setState({ open: true, prepared: answer.value })
-    else if (answer) setState({ open: true, failure: answer.failure })
+    if (answer?.ok) setPrepared(answer.value)
+    else setFailure(answer?.failure)
   }
   const confirm = async (/** @type {Event & { currentTarget: HTMLFormElement }} */ event) => {
     event.preventDefault()
-    if (state.busy) return
-    const values = valuesOf(event.currentTarget)
-    setState((now) => ({ ...now, busy: true }))
-    const answer = await run(values, name.current)
-    if (!answer.ok) {
-      const { failure } = answer
-      return setState((now) => ({ ...now, busy: false, failure }))
-    }
-    props.onDone?.(answer.value)
-    if (done) setState({ open: true, done: answer.value })
+    if (busy.current) return
+    busy.current = true
+    const answer = await run(valuesOf(event.currentTarget), name.current)
+    busy.current = false
+    setFailure(answer.ok ? undefined : answer.failure)
+    if (!answer.ok) return
+    if (done) setResult(answer.value)
     else dialog.current?.close()
+    onDone?.(answer.value)
   }
-  const close = () => dialog.current?.close()
-  const { prepared } = state
   const nothing = prepared !== undefined && isEmpty?.(prepared)
-  const mayRun = prepare === undefined || (prepared !== undefined && !nothing)
+  const isAsking = result === undefined && !nothing
+  const mayRun = isAsking && (prepare === undefined || prepared !== undefined)
+  const said = typeof text === 'function' ? prepared !== undefined && text(prepared) : text
   return html`
-    <button type="button" class=${isPrimary ? 'primary' : ''} onClick=${open}>${label}</button>
-    <dialog ref=${dialog} aria-label=${title} onClose=${() => setState({})}>
+    <button type="button" class=${kind === 'primary' ? kind : ''} onClick=${open}>${label}</button>
+    <dialog ref=${dialog} aria-label=${title} onClose=${() => setOpen(false)}>
       ${
-        state.open &&
-        html`<form method="dialog" onSubmit=${state.done === undefined ? confirm : undefined}>
+        isOpen &&
+        html`<form onSubmit=${confirm}>
           <h3>${title}</h3>
           ${
-            state.done === undefined
+            result === undefined
               ? html`
-                  ${typeof text === 'function' ? prepared !== undefined && text(prepared) : text && html`<p>${text}</p>`}
-                  ${prepare && state.busy && html`<p role="status">${words.console.looking}</p>`}
-                  ${fields.map((field) => html`<${FieldOf} key=${field.name} ...${field} />`)}
+                  ${typeof said === 'string' ? html`<p>${said}</p>` : said}
+                  ${prepare && !prepared && !failure && html`<p role="status">${words.console.looking}</p>`}
+                  ${fields.map(fieldOf)}
                 `
-              : done?.(state.done)
+              : done?.(result)
           }
-          <${Told} failure=${state.failure} title=${words.console.notDone} />
+          ${told(failure, words.console.notDone)}
           <div class="actions">
-            <button type="button" onClick=${close}>
-              ${state.done === undefined && !nothing ? words.console.cancel : words.close}
+            <button type="button" onClick=${() => dialog.current?.close()}>
+              ${isAsking ? words.console.cancel : words.close}
             </button>
-            ${
-              state.done === undefined &&
-              mayRun &&
-              html`<button
-                type="submit"
-                class=${isDanger ? 'primary danger' : 'primary'}
-                aria-disabled=${state.busy ?? false}
-              >
-                ${label}
-              </button>`
-            }
+            ${mayRun && html`<button type="submit" class="primary">${label}</button>`}
           </div>
         </form>`
       }
@@ -126,16 +120,15 @@ export function Act(props) {
   `
 }
 
-/** @param {Field} props */
-function FieldOf({ name, label, hint, value = '', type = 'text', pattern, required = false }) {
+/** @param {Field} field */
+function fieldOf({ name, label, hint, value = '', pattern, required = false }) {
   const id = `field-${name}`
   return html`
-    <div class="field">
+    <div class="field" key=${name}>
       <label class="label" for=${id}>${label}</label>
       <input
         id=${id}
         name=${name}
-        type=${type}
         defaultValue=${value}
         pattern=${pattern}
         required=${required}

@@ -16,6 +16,39 @@ const day = new Intl.DateTimeFormat(words.language, {
 })
 
 /**
+ * Shows the succeeded and failed tasks of each day.
+ * @param {readonly { readonly day: string, readonly succeeded: number, readonly failed: number }[]} rows
+ */
+export function tasksChart(rows) {
+  return html`<${DayChart}
+    label=${words.console.overview.tasksByDay}
+    days=${rows.map(({ day }) => day)}
+    series=${[
+      { label: words.status.succeeded, colour: '--good', values: rows.map((row) => row.succeeded) },
+      { label: words.status.failed, colour: '--bad', values: rows.map((row) => row.failed) },
+    ]}
+  />`
+}
+
+/**
+ * Shows the credits of each day.
+ * @param {readonly { readonly day: string, readonly credits: number }[]} rows
+ */
+export function creditsChart(rows) {
+  return html`<${DayChart}
+    label=${words.console.overview.creditsByDay}
+    days=${rows.map(({ day }) => day)}
+    series=${[
+      {
+        label: words.console.fields.credits,
+        colour: '--tone',
+        values: rows.map((row) => row.credits),
+      },
+    ]}
+  />`
+}
+
+/**
  * Bars by day in UTC, stacked. Who does not see them gets the same numbers as text.
  * @param {{
  *   readonly label: string,
@@ -23,7 +56,7 @@ const day = new Intl.DateTimeFormat(words.language, {
  *   readonly series: readonly Series[],
  * }} props
  */
-export function DayChart({ label, days, series }) {
+function DayChart({ label, days, series }) {
   const place = useRef(/** @type {HTMLDivElement | null} */ (null))
   const drawn = JSON.stringify([days, series])
   useEffect(() => {

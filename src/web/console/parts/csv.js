@@ -2,7 +2,7 @@ import { html } from 'htm/preact'
 import { useState } from 'preact/hooks'
 import { words } from 'words'
 import { useAdmin } from '../admin.js'
-import { Told } from './listing.js'
+import { told } from './notices.js'
 
 /** @import { Failure } from '../../shared/callApi.js' */
 
@@ -46,6 +46,6 @@ export function CsvButton({ path, name }) {
   }
   return html`
     <button type="button" onClick=${download}>${words.console.csv}</button>
-    <${Told} failure=${failure} />
+    ${told(failure)}
   `
 }

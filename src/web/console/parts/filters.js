@@ -3,26 +3,36 @@ import { useEffect, useRef } from 'preact/hooks'
 import { words } from 'words'
 import { go, linkTo } from '../address.js'
 import { fieldsOf, valuesOf } from './fields.js'
+import { nameIn } from './texts.js'
 
 /**
- * A filter. `options` makes it a choice, and `isTime` a moment, which stands in the address as ISO 8601 in UTC.
+ * A filter. `options` makes it a choice, where `none` stands for the empty one. `isTime` makes it a moment, which stands
+ * in the address as ISO 8601 in UTC.
  * @typedef {{
  *   readonly name: string,
  *   readonly options?: readonly (readonly [value: string, label: string])[],
+ *   readonly none?: string,
  *   readonly isTime?: boolean,
  * }} Filter
  */
 
 /**
- * The filters of a view. They stand in the address.
- * @param {{
+ * The filters of a view. They stand in the address, and with them what is `kept`.
+ * @typedef {{
  *   readonly here: readonly string[],
  *   readonly query: Readonly<Record<string, string>>,
  *   readonly filters: readonly Filter[],
  *   readonly kept?: Readonly<Record<string, string | undefined>>,
- * }} props `kept` is what else stands in the address
+ * }} FilterForm
  */
-export function Filters({ here, query, filters, kept }) {
+
+/** @param {FilterForm} form */
+export function filtersOf(form) {
+  return html`<${Filters} ...${form} />`
+}
+
+/** @param {FilterForm} props */
+function Filters({ here, query, filters, kept }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null))
   // The fields follow the address, also back and forth, but keep what is being typed.
   useEffect(() => {
@@ -51,25 +61,12 @@ export function Filters({ here, query, filters, kept }) {
       onChange=${apply}
     >
       ${filters.map(
-        ({ name, options, isTime }) => html`
-          <div class="field" key=${name}>
-            <label class="label" for=${`filter-${name}`}>${titleOf(name)}</label>
-            ${
-              options
-                ? html`<select id=${`filter-${name}`} name=${name}>
-                    ${options.map(
-                      ([value, label]) =>
-                        html`<option key=${value} value=${value}>${label}</option>`,
-                    )}
-                  </select>`
-                : html`<input
-                    id=${`filter-${name}`}
-                    name=${name}
-                    type=${isTime ? 'datetime-local' : 'text'}
-                    autocomplete="off"
-                    spellcheck=${false}
-                  />`
-            }
+        (filter) => html`
+          <div class="field" key=${filter.name}>
+            <label class="label" for=${`filter-${filter.name}`}>
+              ${nameIn(words.console.fields, filter.name)}
+            </label>
+            ${fieldOf(filter)}
           </div>
         `,
       )}
@@ -79,14 +76,19 @@ export function Filters({ here, query, filters, kept }) {
   `
 }
 
-/**
- * Returns the name of a field of the API in words.
- * @param {string} name
- */
-export function titleOf(name) {
-  /** @type {Readonly<Record<string, string>>} */
-  const titles = words.console.fields
-  return titles[name] ?? name
+/** @param {Filter} filter */
+function fieldOf({ name, options, none = words.console.any, isTime }) {
+  const id = `filter-${name}`
+  if (options === undefined) {
+    const type = isTime ? 'datetime-local' : 'text'
+    return html`<input id=${id} name=${name} type=${type} autocomplete="off" spellcheck=${false} />`
+  }
+  return html`
+    <select id=${id} name=${name}>
+      <option value="">${none}</option>
+      ${options.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}
+    </select>
+  `
 }
 
 /** @param {string} value a moment in the time of the reader */

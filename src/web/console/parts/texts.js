@@ -1,5 +1,8 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
+import { linkTo } from '../address.js'
+
+/** @import { ComponentChildren } from 'preact' */
 
 const number = new Intl.NumberFormat(words.language)
 const moment = new Intl.DateTimeFormat(words.language, {
@@ -16,14 +19,67 @@ export function numberText(value) {
   return value === null || value === undefined ? '–' : number.format(value)
 }
 
-/**
- * A moment in the time of the reader. The pointer shows it in UTC.
- * @param {{ readonly at: string | null | undefined }} props
- */
-export function When({ at }) {
-  if (!at) return '–'
-  return html`<time datetime=${at} title=${at}>${moment.format(new Date(at))}</time>`
+/** @param {string | number | null | undefined} text */
+export function code(text) {
+  return text === null || text === undefined ? '' : html`<code class="break">${text}</code>`
 }
+
+/**
+ * Shows a moment in the time of the reader. The pointer shows it in UTC.
+ * @param {string | null | undefined} at
+ */
+export function when(at) {
+  return at ? html`<time datetime=${at} title=${at}>${moment.format(new Date(at))}</time>` : '–'
+}
+
+/**
+ * Shows a state as a word with a coloured dot.
+ * @param {string} is
+ * @param {string} [text]
+ */
+export function state(is, text) {
+  return html`<span class="state ${is}"
+    >${text ?? nameIn({ ...words.status, ...words.console.states }, is)}</span
+  >`
+}
+
+/**
+ * Returns the word for a name of the API, or the name itself where the words have none.
+ * @param {Readonly<Record<string, string>>} names
+ * @param {string} name
+ */
+export function nameIn(names, name) {
+  return names[name] ?? name
+}
+
+/**
+ * @param {ComponentChildren} text
+ * @param {readonly string[]} path
+ * @param {Readonly<Record<string, string | undefined>>} [query]
+ */
+export function link(text, path, query) {
+  return html`<a class="break" href=${linkTo(path, query)}>${text}</a>`
+}
+
+/**
+ * @param {string | null | undefined} id
+ * @param {Readonly<Record<string, string>>} [query]
+ */
+export function taskLink(id, query) {
+  return id ? link(html`<code>${id}</code>`, ['tasks', id], query) : ''
+}
+
+/** @param {string} name */
+export function accountLink(name) {
+  return link(name, ['accounts', name])
+}
+
+const units = /** @type {const} */ ([
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+])
 
 /**
  * Returns a duration such as `3.2 s` or `4 min 10 s`.
@@ -31,13 +87,7 @@ export function When({ at }) {
  */
 export function durationText(ms) {
   const seconds = Math.max(ms, 0) / 1000
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
-  const units = /** @type {const} */ ([
-    [86_400, 'd'],
-    [3_600, 'h'],
-    [60, 'min'],
-    [1, 's'],
-  ])
+  if (seconds < 59.5) return `${seconds < 9.95 ? seconds.toFixed(1) : Math.round(seconds)} s`
   const first = units.findIndex(([size]) => seconds >= size)
   const [[size, unit], next] = [units[first] ?? units[3], units[first + 1]]
   const rest = next && Math.floor((seconds % size) / next[0])
@@ -50,14 +100,4 @@ export function durationText(ms) {
  */
 export function sinceText(at) {
   return at ? durationText(Date.now() - Date.parse(at)) : '–'
-}
-
-/**
- * A state as a word with a coloured dot.
- * @param {{ readonly is: string, readonly children?: import('preact').ComponentChildren }} props
- */
-export function State({ is, children }) {
-  /** @type {Readonly<Record<string, string>>} */
-  const known = { ...words.status, ...words.console.states }
-  return html`<span class="state ${is}">${children ?? known[is] ?? is}</span>`
 }

@@ -2,14 +2,13 @@ import { html } from 'htm/preact'
 import { useState } from 'preact/hooks'
 import { words } from 'words'
 import { linkTo } from '../address.js'
-import { useAdmin, useRead } from '../admin.js'
-import { Act } from '../parts/act.js'
-import { DayChart } from '../parts/chart.js'
-import { Told } from '../parts/listing.js'
-import { numberText, When } from '../parts/texts.js'
-import { Facts, Tiles } from '../parts/tiles.js'
+import { useAdmin, useRead, useRound } from '../admin.js'
+import { act } from '../parts/act.js'
+import { creditsChart, tasksChart } from '../parts/chart.js'
+import { facts, tiles, told } from '../parts/notices.js'
+import { code, numberText, when } from '../parts/texts.js'
 import { Keys } from './keys.js'
-import { Ledger } from './ledger.js'
+import { ledgerOf } from './ledger.js'
 import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
 
 /** @import { Reading } from '../admin.js' */
@@ -25,83 +24,81 @@ const dayMs = 86_400_000
 export function AccountView({ id: name, query }) {
   const admin = useAdmin()
   const path = `accounts/${encodeURIComponent(name)}`
+  const [round, again] = useRound()
   /** @type {Reading<Account>} */
-  const { value, failure, reload } = useRead(path, 10_000)
-  const [round, setRound] = useState(0)
-  const { fields, account: text, money } = words.console
-  const changed = () => {
-    reload()
-    setRound((now) => now + 1)
-  }
+  const { value, failure } = useRead(path, { everyMs: 10_000, round })
+  const { fields, account: text, money, views } = words.console
+  const topUp = act({
+    label: text.topUp,
+    title: text.topUpTitle(name),
+    text: text.topUpText,
+    kind: 'primary',
+    fields: [
+      {
+        name: 'credits',
+        label: fields.credits,
+        required: true,
+        pattern: '-?[0-9]+',
+        hint: text.topUpHint,
+      },
+    ],
+    run: ({ credits }, topupId) =>
+      admin.change('POST', `${path}/topups`, { topup_id: topupId, credits: Number(credits) }),
+    onDone: again,
+  })
+  if (!value)
+    return html`<h2>${name}</h2>
+      ${told(failure)}`
+  const { limits } = value
   return html`
     <div class="heading">
       <h2>${name}</h2>
       <div class="actions">
-        <a class="button" href=${linkTo(['tasks'], { account: name })}
-          >${words.console.views.tasks}</a
-        >
-        <a class="button" href=${linkTo(['webhooks'], { account: name })}
-          >${words.console.views.webhooks}</a
-        >
-        <${Act}
-          label=${text.topUp}
-          title=${text.topUpTitle(name)}
-          text=${text.topUpText}
-          isPrimary
-          fields=${[{ name: 'credits', label: fields.credits, required: true, pattern: '-?[0-9]+', hint: text.topUpHint }]}
-          run=${(
-            /** @type {Readonly<Record<string, string>>} */ values,
-            /** @type {string} */ id,
-          ) =>
-            admin.change('POST', `${path}/topups`, {
-              topup_id: id,
-              credits: Number(values['credits']),
-            })}
-          onDone=${changed}
-        />
+        <a class="button" href=${linkTo(['tasks'], { account: name })}>${views.tasks}</a>
+        <a class="button" href=${linkTo(['webhooks'], { account: name })}>${views.webhooks}</a>
+        ${topUp}
       </div>
     </div>
-    <${Told} failure=${failure} />
-    ${
-      value &&
-      html`
-        <${Tiles}
-          tiles=${[
-            [money.available, numberText(value.available)],
-            [money.held, numberText(value.held)],
-            [money.spent, numberText(value.spent)],
-            [text.liveNow, numberText(value.limits.live_tasks?.used)],
-            [text.requestsLeft, numberText(value.limits.requests?.remaining)],
-          ].filter(([, shown]) => shown !== '–')}
-        />
-        <section aria-labelledby="terms">
-          <div class="heading">
-            <h3 id="terms">${text.terms}</h3>
-            <${Act}
-              label=${text.change}
-              title=${text.changeTitle(name)}
-              text=${text.changeText}
-              fields=${limitFields(value)}
-              run=${(/** @type {Readonly<Record<string, string>>} */ values) =>
-                admin.change('PATCH', path, { models: modelsOf(values), limits: limitsOf(values) })}
-              onDone=${changed}
-            />
-          </div>
-          <${Facts}
-            facts=${[
-              [fields.models, value.models?.join(', ') ?? text.allModels],
-              [fields.limits, limitsText(value.limits)],
-              [fields.created_at, html`<${When} at=${value.created_at} />`],
-              [fields.account_id, html`<code>${value.account_id}</code>`],
-            ]}
-          />
-        </section>
-        <${Keys} account=${name} />
-        <${UsageByDay} account=${name} />
-        <${Ledger} account=${name} query=${query} round=${round} />
-      `
-    }
+    ${told(failure)}
+    ${tiles([
+      [money.available, numberText(value.available)],
+      [money.held, numberText(value.held)],
+      [money.spent, numberText(value.spent)],
+      ...(limits?.live_tasks ? [tile(text.liveNow, limits.live_tasks.used)] : []),
+      ...(limits?.requests ? [tile(text.requestsLeft, limits.requests.remaining)] : []),
+    ])}
+    <section aria-labelledby="terms">
+      <div class="heading">
+        <h3 id="terms">${text.terms}</h3>
+        ${act({
+          label: text.change,
+          title: text.changeTitle(name),
+          text: text.changeText,
+          fields: limitFields(value),
+          run: (values) =>
+            admin.change('PATCH', path, { models: modelsOf(values), limits: limitsOf(values) }),
+          onDone: again,
+        })}
+      </div>
+      ${facts([
+        [fields.models, value.models?.join(', ') ?? text.allModels],
+        [fields.limits, limitsText(limits)],
+        [fields.created_at, when(value.created_at)],
+        [fields.account_id, code(value.account_id)],
+      ])}
+    </section>
+    <${Keys} account=${name} />
+    <${UsageByDay} account=${name} />
+    ${ledgerOf(name, query, round)}
   `
+}
+
+/**
+ * @param {string} label
+ * @param {number | undefined} value
+ */
+function tile(label, value) {
+  return /** @type {const} */ ([label, numberText(value)])
 }
 
 /** @param {{ readonly account: string }} props */
@@ -118,36 +115,13 @@ function UsageByDay({ account }) {
   })
   /** @type {Reading<Usage>} */
   const { value, failure } = useRead(`usage?${query}`)
-  const rowOf = (/** @type {string} */ day) =>
-    value?.data.find((row) => row.day?.slice(0, 10) === day)
-  const { overview: text, fields } = words.console
+  const rows = days.map((day) => {
+    const row = value?.data.find((each) => each.day?.slice(0, 10) === day)
+    const { tasks = { succeeded: 0, failed: 0 }, credits = 0 } = row ?? {}
+    return { day, ...tasks, credits }
+  })
   return html`
-    <${Told} failure=${failure} />
-    ${
-      value &&
-      html`<div class="columns">
-        <${DayChart}
-          label=${text.tasksByDay}
-          days=${days}
-          series=${[
-            {
-              label: words.status.succeeded,
-              colour: '--good',
-              values: days.map((day) => rowOf(day)?.tasks.succeeded ?? 0),
-            },
-            {
-              label: words.status.failed,
-              colour: '--bad',
-              values: days.map((day) => rowOf(day)?.tasks.failed ?? 0),
-            },
-          ]}
-        />
-        <${DayChart}
-          label=${text.creditsByDay}
-          days=${days}
-          series=${[{ label: fields.credits, colour: '--tone', values: days.map((day) => rowOf(day)?.credits ?? 0) }]}
-        />
-      </div>`
-    }
+    ${told(failure)}
+    ${value && html`<div class="columns">${tasksChart(rows)} ${creditsChart(rows)}</div>`}
   `
 }

@@ -2,15 +2,14 @@ import { html } from 'htm/preact'
 import { words } from 'words'
 import { go, linkTo } from '../address.js'
 import { useAdmin } from '../admin.js'
-import { Act } from '../parts/act.js'
-import { Filters } from '../parts/filters.js'
-import { Listing } from '../parts/listing.js'
-import { numberText } from '../parts/texts.js'
+import { act } from '../parts/act.js'
+import { filtersOf } from '../parts/filters.js'
+import { listing } from '../parts/listing.js'
+import { accountLink, numberText } from '../parts/texts.js'
 import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
 
+/** @import { Columns } from '../parts/table.js' */
 /** @import { Account } from '../records.ts' */
-
-const moneyNames = /** @type {const} */ (['available', 'held', 'spent'])
 
 /**
  * All accounts, by name.
@@ -18,54 +17,40 @@ const moneyNames = /** @type {const} */ (['available', 'held', 'spent'])
  */
 export function AccountsView({ query }) {
   const admin = useAdmin()
-  const { fields, views, account: text } = words.console
-  const create = (/** @type {Readonly<Record<string, string>>} */ values) =>
-    admin.change('POST', 'accounts', {
-      name: values['name'],
-      ...(values['credits'] && { credits: Number(values['credits']) }),
-      models: modelsOf(values),
-      limits: limitsOf(values),
-    })
+  const { fields, views, money, account: text } = words.console
+  const here = ['accounts']
+  /** @type {Columns<Account>} */
+  const columns = [
+    [fields.name, ({ name }) => accountLink(name)],
+    [money.available, ({ available }) => numberText(available), 'number'],
+    [money.held, ({ held }) => numberText(held), 'number'],
+    [money.spent, ({ spent }) => numberText(spent), 'number'],
+    [fields.models, ({ models }) => models?.join(', ') ?? text.allModels],
+    [fields.limits, ({ limits }) => limitsText(limits)],
+  ]
   return html`
     <div class="heading">
       <h2>${views.accounts}</h2>
-      <${Act}
-        label=${text.create}
-        title=${text.createTitle}
-        isPrimary
-        fields=${[
+      ${act({
+        label: text.create,
+        title: text.createTitle,
+        kind: 'primary',
+        fields: [
           { name: 'name', label: fields.name, required: true, hint: text.nameHint },
           { name: 'credits', label: fields.credits, pattern: '[0-9]*' },
           ...limitFields(),
-        ]}
-        run=${create}
-        onDone=${(/** @type {Account} */ { name }) => go(linkTo(['accounts', name]))}
-      />
+        ],
+        run: (values) =>
+          admin.change('POST', 'accounts', {
+            name: values['name'],
+            credits: Number(values['credits']),
+            ...(values['models'] && { models: modelsOf(values) }),
+            ...((values['requests'] || values['live_tasks']) && { limits: limitsOf(values) }),
+          }),
+        onDone: (/** @type {Account} */ { name }) => go(linkTo(['accounts', name])),
+      })}
     </div>
-    <${Filters} here=${['accounts']} query=${query} filters=${[{ name: 'search' }]} />
-    <${Listing}
-      label=${views.accounts}
-      source="accounts"
-      query=${{ limit: '50', ...query }}
-      here=${['accounts']}
-      rowKey=${(/** @type {Account} */ account) => account.name}
-      columns=${[
-        {
-          title: fields.name,
-          cell: (/** @type {Account} */ { name }) =>
-            html`<a href=${linkTo(['accounts', name])}>${name}</a>`,
-        },
-        ...moneyNames.map((name) => ({
-          title: words.console.money[name],
-          isNumber: true,
-          cell: (/** @type {Account} */ account) => numberText(account[name]),
-        })),
-        {
-          title: fields.models,
-          cell: (/** @type {Account} */ { models }) => models?.join(', ') ?? text.allModels,
-        },
-        { title: fields.limits, cell: (/** @type {Account} */ { limits }) => limitsText(limits) },
-      ]}
-    />
+    ${filtersOf({ here, query, filters: [{ name: 'search' }] })}
+    ${listing({ label: views.accounts, source: 'accounts', query, here, columns, idOf: ({ name }) => name })}
   `
 }

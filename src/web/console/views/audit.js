@@ -1,9 +1,10 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
-import { Filters } from '../parts/filters.js'
-import { Listing } from '../parts/listing.js'
-import { State, When } from '../parts/texts.js'
+import { filtersOf } from '../parts/filters.js'
+import { listing } from '../parts/listing.js'
+import { code, state, when } from '../parts/texts.js'
 
+/** @import { Columns } from '../parts/table.js' */
 /** @import { AuditRow } from '../records.ts' */
 
 /**
@@ -12,44 +13,36 @@ import { State, When } from '../parts/texts.js'
  */
 export function AuditView({ query }) {
   const { fields, views } = words.console
+  const here = ['audit']
+  /** @type {Columns<AuditRow>} */
+  const columns = [
+    [fields.at, ({ at }) => when(at)],
+    [fields.actor, ({ actor }) => html`<span class="break">${actor}</span>`],
+    [fields.action, ({ action }) => code(action)],
+    [fields.target, ({ target }) => html`<span class="break">${target}</span>`],
+    [fields.params, ({ params }) => code(paramsText(params))],
+    [fields.outcome, ({ outcome }) => state(outcome)],
+  ]
   return html`
     <h2>${views.audit}</h2>
-    <${Filters}
-      here=${['audit']}
-      query=${query}
-      filters=${[{ name: 'target' }, { name: 'actor' }, { name: 'action' }, { name: 'since', isTime: true }]}
-    />
-    <${Listing}
-      label=${views.audit}
-      source="audit"
-      query=${{ limit: '50', ...query }}
-      here=${['audit']}
-      rowKey=${(/** @type {AuditRow} */ row) => row.audit_id}
-      columns=${[
-        { title: fields.at, cell: (/** @type {AuditRow} */ { at }) => html`<${When} at=${at} />` },
-        {
-          title: fields.actor,
-          cell: (/** @type {AuditRow} */ { actor }) => html`<span class="break">${actor}</span>`,
-        },
-        {
-          title: fields.action,
-          cell: (/** @type {AuditRow} */ { action }) => html`<code>${action}</code>`,
-        },
-        {
-          title: fields.target,
-          cell: (/** @type {AuditRow} */ { target }) => html`<span class="break">${target}</span>`,
-        },
-        {
-          title: fields.params,
-          cell: (/** @type {AuditRow} */ { params }) =>
-            html`<code class="break">${paramsText(params)}</code>`,
-        },
-        {
-          title: fields.outcome,
-          cell: (/** @type {AuditRow} */ { outcome }) => html`<${State} is=${outcome} />`,
-        },
-      ]}
-    />
+    ${filtersOf({
+      here,
+      query,
+      filters: [
+        { name: 'target' },
+        { name: 'actor' },
+        { name: 'action' },
+        { name: 'since', isTime: true },
+      ],
+    })}
+    ${listing({
+      label: views.audit,
+      source: 'audit',
+      query,
+      here,
+      columns,
+      idOf: (row) => String(row.audit_id),
+    })}
   `
 }
 

@@ -1,9 +1,10 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
-import { linkTo } from '../address.js'
 import { useAdmin } from '../admin.js'
-import { Act } from '../parts/act.js'
+import { act } from '../parts/act.js'
+import { code, taskLink } from '../parts/texts.js'
 
+/** @import { Answer } from '../../shared/callApi.js' */
 /** @import { BulkResult, DryRun } from '../records.ts' */
 
 /** How many rows one request changes at most. */
@@ -21,76 +22,56 @@ function idsOf({ would_retry: retry, would_cancel: cancel, would_redeliver: rede
  *   readonly title: string,
  *   readonly path: string,
  *   readonly body: object,
- *   readonly isDanger?: boolean,
  *   readonly onDone: () => void,
  * }} props
  */
-export function BulkAct({ label, title, path, body, isDanger, onDone }) {
+export function BulkAct({ label, title, path, body, onDone }) {
   const admin = useAdmin()
+  const text = words.console.bulk
   const send = (/** @type {boolean} */ dry) =>
     admin.change('POST', path, { ...body, dry_run: dry, limit })
-  const text = words.console.bulk
-  return html`<${Act}
-    label=${label}
-    title=${title}
-    isDanger=${isDanger}
-    prepare=${() => send(true)}
-    isEmpty=${(/** @type {DryRun} */ prepared) => idsOf(prepared).length === 0}
-    text=${(/** @type {DryRun} */ prepared) => html`
+  return act({
+    label,
+    title,
+    onDone,
+    /** @type {() => Promise<Answer<DryRun>>} */
+    prepare: () => send(true),
+    isEmpty: (prepared) => idsOf(prepared).length === 0,
+    text: (prepared) => html`
       <p>${text.would(idsOf(prepared).length)}</p>
-      <ul class="ids">
-        ${idsOf(prepared).map((id) => html`<li key=${id}><code>${id}</code></li>`)}
+      <ul class="ids" tabindex="0">
+        ${idsOf(prepared).map((id) => html`<li key=${id}>${code(id)}</li>`)}
       </ul>
-    `}
-    run=${() => send(false)}
-    done=${resultOf}
-    onDone=${onDone}
-  />`
-}
-
-/** @param {BulkResult} result */
-function resultOf({ retried, cancelled, redelivered, refused }) {
-  const text = words.console.bulk
-  const done = retried?.map((each) => each.task_id) ?? cancelled ?? redelivered ?? []
-  return html`
-    <p>${text.done(done.length)}</p>
-    <ul class="ids">
-      ${retried?.map(
-        ({ task_id: id, retry_of: of }) => html`
-          <li key=${id}>
-            <code>${of}</code> → <a href=${linkTo(['tasks', id])}><code>${id}</code></a>
-          </li>
-        `,
-      )}
-      ${refused.map(
-        ({ task_id: task, delivery_id: delivery, message }) => html`
-          <li key=${task ?? delivery}><code>${task ?? delivery}</code> ${message}</li>
-        `,
-      )}
-    </ul>
-  `
+    `,
+    /** @type {() => Promise<Answer<BulkResult>>} */
+    run: () => send(false),
+    done: ({ retried = [], cancelled = [], redelivered = [], refused }) => html`
+      <p>${text.done(retried.length + cancelled.length + redelivered.length)}</p>
+      <ul class="ids" tabindex="0">
+        ${retried.map(({ task_id: id, retry_of: of }) => html`<li key=${id}>${code(of)} → ${taskLink(id)}</li>`)}
+        ${refused.map(
+          ({ task_id: task, delivery_id: delivery, message }) =>
+            html`<li key=${task ?? delivery}>${code(task ?? delivery)} ${message}</li>`,
+        )}
+      </ul>
+    `,
+  })
 }
 
 /**
  * Retry and cancel of what the filters of the task list name.
- * @param {{ readonly query: Readonly<Record<string, string>>, readonly onDone: () => void }} props
+ * @param {Readonly<Record<string, string>>} query
+ * @param {() => void} onDone
  */
-export function BulkActs({ query, onDone }) {
-  const {
-    account,
-    failure_code: code,
-    model,
-    status,
-    created_after: from,
-    created_before: to,
-  } = query
-  const filter = { account, model, created_after: from, created_before: to }
+export function bulkActs(query, onDone) {
+  const { failure_code: code, idempotency_key: key, status, ...filter } = query
   const text = words.console.bulk
-  // A key names one task at most, which has its own buttons.
-  if (query['idempotency_key']) return null
+  // A key names one task, which has buttons of its own.
+  const mayRetry = !key && (!status || status === 'failed')
+  const mayCancel = !key && !code && (!status || status === 'queued' || status === 'processing')
   return html`
     ${
-      (!status || status === 'failed') &&
+      mayRetry &&
       html`<${BulkAct}
         label=${text.retry}
         title=${text.retryTitle}
@@ -100,14 +81,12 @@ export function BulkActs({ query, onDone }) {
       />`
     }
     ${
-      (!status || status === 'queued' || status === 'processing') &&
-      !code &&
+      mayCancel &&
       html`<${BulkAct}
         label=${text.cancel}
         title=${text.cancelTitle}
         path="tasks/cancel"
         body=${{ filter: { ...filter, status } }}
-        isDanger
         onDone=${onDone}
       />`
     }

@@ -2,7 +2,7 @@ import { html } from 'htm/preact'
 import { useEffect, useState } from 'preact/hooks'
 import { words } from 'words'
 import { useAdmin } from '../admin.js'
-import { Told } from '../parts/listing.js'
+import { told } from '../parts/notices.js'
 
 /** @import { Failure } from '../../shared/callApi.js' */
 /** @import { TaskRequest } from '../records.ts' */
@@ -25,7 +25,7 @@ export function Request({ id }) {
   if (request === undefined) {
     return html`
       <button type="button" onClick=${show}>${words.console.task.request}</button>
-      <${Told} failure=${failure} />
+      ${told(failure)}
     `
   }
   return html`
@@ -67,6 +67,6 @@ function Picture({ path, label }) {
   if (url) return html`<img class="picture" src=${url} alt=${label} />`
   return html`
     <button type="button" onClick=${show}>${label}</button>
-    <${Told} failure=${failure} />
+    ${told(failure)}
   `
 }

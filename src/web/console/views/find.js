@@ -3,9 +3,9 @@ import { useEffect } from 'preact/hooks'
 import { words } from 'words'
 import { go, linkTo, queryOf } from '../address.js'
 import { useRead } from '../admin.js'
-import { titleOf } from '../parts/filters.js'
-import { Told } from '../parts/listing.js'
-import { Table } from '../parts/table.js'
+import { told } from '../parts/notices.js'
+import { table } from '../parts/table.js'
+import { code, nameIn } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Found } from '../records.ts' */
@@ -27,25 +27,24 @@ export function FindView({ query }) {
   return html`
     <h2>${views.find}</h2>
     <p class="hint break">${words.console.foundFor(id)}</p>
-    <${Told} failure=${failure} />
+    ${told(failure)}
     ${
       value &&
-      html`<${Table}
-        label=${views.find}
-        busy=${loading}
-        rows=${value.data}
-        rowKey=${(/** @type {Found} */ found) => `${found.kind} ${found.id} ${found.matched}`}
-        columns=${[
-          { title: fields.kind, cell: (/** @type {Found} */ { kind }) => titleOf(kind) },
-          {
-            title: fields.id,
-            cell: (/** @type {Found} */ found) =>
-              html`<a href=${linkOf(found)}><code>${found.id}</code></a>`,
-          },
-          { title: fields.account, cell: (/** @type {Found} */ { account }) => account },
-          { title: fields.matched, cell: (/** @type {Found} */ { matched }) => titleOf(matched) },
-        ]}
-      />`
+      table({
+        label: views.find,
+        busy: loading,
+        rows: value.data,
+        idOf: (found) => `${found.kind} ${found.id} ${found.matched}`,
+        columns: [
+          [fields.kind, ({ kind }) => nameIn(fields, kind)],
+          [
+            fields.id,
+            (found) => html`<a class="break" href=${linkOf(found)}>${code(found.id)}</a>`,
+          ],
+          [fields.account, ({ account }) => account],
+          [fields.matched, ({ matched }) => nameIn(fields, matched)],
+        ],
+      })
     }
   `
 }

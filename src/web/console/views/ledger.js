@@ -1,27 +1,33 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
-import { linkTo, queryOf } from '../address.js'
+import { queryOf } from '../address.js'
 import { CsvButton } from '../parts/csv.js'
-import { Filters } from '../parts/filters.js'
-import { Listing } from '../parts/listing.js'
-import { numberText, When } from '../parts/texts.js'
+import { filtersOf } from '../parts/filters.js'
+import { listing } from '../parts/listing.js'
+import { code, nameIn, numberText, taskLink, when } from '../parts/texts.js'
 
+/** @import { Columns } from '../parts/table.js' */
 /** @import { LedgerEntry } from '../records.ts' */
 
 /**
  * What moved the credits of an account, newest first.
- * @param {{
- *   readonly account: string,
- *   readonly query: Readonly<Record<string, string>>,
- *   readonly round: number,
- * }} props
+ * @param {string} account
+ * @param {Readonly<Record<string, string>>} query
+ * @param {number} round
  */
-export function Ledger({ account, query, round }) {
+export function ledgerOf(account, query, round) {
   const { fields, ledger: text } = words.console
   const here = ['accounts', account]
   const { after: _after, ...window } = query
-  /** @type {Readonly<Record<string, string>>} */
-  const kinds = text.kinds
+  /** @type {Columns<LedgerEntry>} */
+  const columns = [
+    [fields.at, (entry) => when(entry.created_at)],
+    [fields.kind, ({ kind }) => nameIn(text.kinds, kind)],
+    [fields.credits, ({ credits }) => numberText(credits), 'number'],
+    [text.why, (entry) => (entry.task_id ? taskLink(entry.task_id) : code(entry.topup_id))],
+    [fields.model, ({ model }) => model],
+    [fields.key, (entry) => code(entry.key_id)],
+  ]
   return html`
     <section aria-labelledby="ledger">
       <div class="heading">
@@ -31,50 +37,23 @@ export function Ledger({ account, query, round }) {
           name=${`ledger-${account}`}
         />
       </div>
-      <${Filters}
-        here=${here}
-        query=${query}
-        filters=${[
+      ${filtersOf({
+        here,
+        query,
+        filters: [
           { name: 'start_time', isTime: true },
           { name: 'end_time', isTime: true },
-        ]}
-      />
-      <${Listing}
-        label=${text.title}
-        source="ledger"
-        query=${{ account, ...query }}
-        here=${here}
-        round=${round}
-        rowKey=${(/** @type {LedgerEntry} */ entry) => entry.entry_id}
-        columns=${[
-          {
-            title: fields.at,
-            cell: (/** @type {LedgerEntry} */ entry) => html`<${When} at=${entry.created_at} />`,
-          },
-          {
-            title: fields.kind,
-            cell: (/** @type {LedgerEntry} */ entry) => kinds[entry.kind] ?? entry.kind,
-          },
-          {
-            title: fields.credits,
-            isNumber: true,
-            cell: (/** @type {LedgerEntry} */ entry) => numberText(entry.credits),
-          },
-          {
-            title: text.why,
-            cell: (/** @type {LedgerEntry} */ { task_id: id, topup_id: topUp }) =>
-              id
-                ? html`<a href=${linkTo(['tasks', id])}><code>${id}</code></a>`
-                : topUp && html`<code>${topUp}</code>`,
-          },
-          { title: fields.model, cell: (/** @type {LedgerEntry} */ entry) => entry.model },
-          {
-            title: fields.key,
-            cell: (/** @type {LedgerEntry} */ entry) =>
-              entry.key_id && html`<code>${entry.key_id}</code>`,
-          },
-        ]}
-      />
+        ],
+      })}
+      ${listing({
+        label: text.title,
+        source: 'ledger',
+        query: { account, ...query },
+        here,
+        round,
+        columns,
+        idOf: (entry) => String(entry.entry_id),
+      })}
     </section>
   `
 }

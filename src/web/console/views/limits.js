@@ -7,7 +7,8 @@ import { words } from 'words'
  * Returns the limits of an account as text.
  * @param {Account['limits']} limits
  */
-export function limitsText({ requests, live_tasks: live }) {
+export function limitsText(limits) {
+  const { requests, live_tasks: live } = limits ?? {}
   const text = words.console.account
   const parts = [
     requests && text.requests(requests.limit, requests.period),

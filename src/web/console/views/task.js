@@ -1,94 +1,83 @@
 import { html } from 'htm/preact'
 import { useState } from 'preact/hooks'
 import { words } from 'words'
-import { go, linkTo, queryOf } from '../address.js'
-import { useAdmin, useRead } from '../admin.js'
 import { keep, recall } from '../../shared/session.js'
-import { Act } from '../parts/act.js'
-import { Told } from '../parts/listing.js'
-import { numberText, State, When } from '../parts/texts.js'
-import { Facts } from '../parts/tiles.js'
+import { go, linkTo, queryOf } from '../address.js'
+import { useAdmin, useRead, useRound } from '../admin.js'
+import { act } from '../parts/act.js'
+import { facts, told } from '../parts/notices.js'
+import { accountLink, code, nameIn, numberText, state, taskLink, when } from '../parts/texts.js'
 import { Made, Request } from './contents.js'
-import { Timeline } from './timeline.js'
+import { timelineOf } from './timeline.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { Task, TaskStory } from '../records.ts' */
+/** @import { Answer } from '../../shared/callApi.js' */
+/** @import { Task, TaskEvent, TaskStory } from '../records.ts' */
 
 const liveMs = 1_500
 const laterMs = 30_000
 
 /**
- * The story of one task on one screen.
- * @param {{ readonly id: string, readonly query: Readonly<Record<string, string>> }} props `query`: the filters of the
- * list that led here
+ * The story of one task on one screen. `query` has the filters of the list that led here.
+ * @param {{ readonly id: string, readonly query: Readonly<Record<string, string>> }} props
  */
 export function TaskView({ id, query }) {
   const admin = useAdmin()
-  const [live, setLive] = useState(true)
+  const path = `tasks/${encodeURIComponent(id)}`
+  const [everyMs, setEveryMs] = useState(liveMs)
+  const [round, again] = useRound()
   /** @type {Reading<TaskStory>} */
-  const { value, failure, reload } = useRead(
-    `tasks/${encodeURIComponent(id)}`,
-    live ? liveMs : laterMs,
-  )
+  const { value, failure } = useRead(path, { everyMs, round })
   const text = words.console.task
   const isLive = value?.status === 'queued' || value?.status === 'processing'
-  if (value && live !== isLive) setLive(isLive)
-  const post = (/** @type {string} */ what) => () =>
-    admin.change('POST', `tasks/${encodeURIComponent(id)}/${what}`)
-  const failed = value?.timeline.find(({ event }) => event === 'failed')
-  const lastCall = value?.timeline.findLast(({ event }) => event === 'attempt_closed')
+  if (value && isLive !== (everyMs === liveMs)) setEveryMs(isLive ? liveMs : laterMs)
+  const cancel = () =>
+    act({
+      label: text.cancel,
+      title: text.cancelTitle,
+      text: text.cancelText,
+      run: () => admin.change('POST', `${path}/cancel`),
+      onDone: again,
+    })
+  const retry = (/** @type {TaskStory} */ { credits }) =>
+    act({
+      label: text.retry,
+      title: text.retryTitle,
+      text: text.retryText(numberText(credits)),
+      kind: 'primary',
+      run: () => admin.change('POST', `${path}/retry`),
+      onDone: (/** @type {{ readonly task_id: string }} */ { task_id: next }) =>
+        go(linkTo(['tasks', next], query)),
+    })
   return html`
     <div class="heading">
       <h2>${words.console.fields.task}</h2>
-      <code class="break">${id}</code>
+      ${code(id)}
       <${Neighbours} id=${id} query=${query} />
     </div>
-    <${Told} failure=${failure} />
+    ${told(failure)}
     ${
       value &&
       html`
         <div class="actions">
-          <${State} is=${value.status} />
+          ${state(value.status)} ${isLive && cancel()}
+          ${value.status === 'failed' && !value.retried_as && retry(value)}
           ${
-            isLive &&
-            html`<${Act}
-              label=${text.cancel}
-              title=${text.cancelTitle}
-              text=${text.cancelText}
-              isDanger
-              run=${post('cancel')}
-              onDone=${reload}
-            />`
+            value.workflow_url &&
+            html`<a class="button" href=${value.workflow_url} target="_blank" rel="noopener"
+              >${text.run}</a
+            >`
           }
-          ${
-            value.status === 'failed' &&
-            !value.retried_as &&
-            html`<${Act}
-              label=${text.retry}
-              title=${text.retryTitle}
-              text=${text.retryText(numberText(value.credits))}
-              run=${post('retry')}
-              onDone=${(/** @type {{ readonly task_id: string }} */ { task_id: next }) =>
-                go(linkTo(['tasks', next], query))}
-            />`
-          }
-          ${value.workflow_url && html`<a class="button" href=${value.workflow_url} target="_blank" rel="noopener">${text.run}</a>`}
         </div>
-        ${
-          failed &&
-          html`<div class="notice">
-            <p><b>${text.failed}</b> <code>${failed['code']}</code></p>
-            <p>${[failed['cause'], lastCall && callText(lastCall)].filter(Boolean).join(' · ')}</p>
-          </div>`
-        }
+        ${whyFailed(value)}
         <div class="columns story">
           <section aria-labelledby="timeline">
             <h3 id="timeline">${text.timeline}</h3>
-            <${Timeline} events=${value.timeline} />
+            ${timelineOf(value.timeline)}
           </section>
           <section aria-labelledby="facts">
             <h3 id="facts">${text.facts}</h3>
-            <${Facts} facts=${factsOf(value)} />
+            ${factsOf(value)}
             ${
               admin.isOperator &&
               html`<div class="contents">
@@ -105,39 +94,40 @@ export function TaskView({ id, query }) {
   `
 }
 
-/** @param {import('../records.ts').TaskEvent} call */
-function callText(call) {
-  /** @type {Readonly<Record<string, string>>} */
-  const outcomes = words.console.outcomes
-  const outcome = outcomes[call['class'] ?? ''] ?? call['class']
-  return words.console.task.lastCall(
-    [outcome, call['reason'], call['http_status'] && `HTTP ${call['http_status']}`]
-      .filter(Boolean)
-      .join(', '),
-    String(call['channel'] ?? ''),
-  )
+/** @param {TaskStory} story */
+function whyFailed({ timeline }) {
+  const failed = timeline.find(({ event }) => event === 'failed')
+  if (failed === undefined) return null
+  const call = timeline.findLast(({ event }) => event === 'attempt_closed')
+  const why = [failed['cause'], call && callText(call)].filter(Boolean).join(' · ')
+  return html`<div class="notice">
+    <p><b>${words.console.task.failed}</b> ${code(failed['code'])}</p>
+    <p>${why}</p>
+  </div>`
+}
+
+/** @param {TaskEvent} call */
+function callText({ class: outcome = '', reason, http_status: status, channel = '' }) {
+  const named = nameIn(words.console.outcomes, String(outcome))
+  const told = [named, reason, status && `HTTP ${status}`].filter(Boolean).join(', ')
+  return words.console.task.lastCall(told, String(channel))
 }
 
 /** @param {TaskStory} story */
 function factsOf(story) {
   const { fields } = words.console
-  const taskLink = (/** @type {string | undefined} */ id) =>
-    id && html`<a class="break" href=${linkTo(['tasks', id])}><code>${id}</code></a>`
-  return /** @type {const} */ ([
-    [fields.account, html`<a href=${linkTo(['accounts', story.account])}>${story.account}</a>`],
-    [fields.key, story.key_id && html`<code>${story.key_id}</code>`],
+  return facts([
+    [fields.account, accountLink(story.account)],
+    [fields.key, code(story.key_id)],
     [fields.model, story.model],
     [fields.action, [story.action, story.size, story.quality].filter(Boolean).join(' · ')],
-    [fields.route, html`<code>${story.route}</code>`],
+    [fields.route, code(story.route)],
     [fields.credits, numberText(story.credits)],
-    [fields.created_at, html`<${When} at=${story.created_at} />`],
-    [fields.deadline_at, html`<${When} at=${story.deadline_at} />`],
-    [fields.expires_at, story.expires_at && html`<${When} at=${story.expires_at} />`],
-    [
-      fields.idempotency_key,
-      story.idempotency_key && html`<code class="break">${story.idempotency_key}</code>`,
-    ],
-    [fields.request_id, story.request_id && html`<code class="break">${story.request_id}</code>`],
+    [fields.created_at, when(story.created_at)],
+    [fields.deadline_at, when(story.deadline_at)],
+    [fields.expires_at, story.expires_at && when(story.expires_at)],
+    [fields.idempotency_key, code(story.idempotency_key)],
+    [fields.request_id, code(story.request_id)],
     [fields.retry_of, taskLink(story.retry_of)],
     [fields.retried_as, taskLink(story.retried_as)],
   ])
@@ -152,21 +142,22 @@ function Neighbours({ id, query }) {
   const listed = recall('listed', /** @type {readonly string[]} */ ([]))
   const at = listed.indexOf(id)
   const before = at > 0 ? listed[at - 1] : undefined
+  const show = (/** @type {string} */ taskId) => go(linkTo(['tasks', taskId], query))
   const next = async () => {
     const known = at < 0 ? undefined : listed[at + 1]
-    if (known !== undefined) return go(linkTo(['tasks', known], query))
-    /** @type {import('../../shared/callApi.js').Answer<{ readonly data: readonly Task[] }>} */
+    if (known !== undefined) return show(known)
+    /** @type {Answer<{ readonly data: readonly Task[] }>} */
     const answer = await admin.read(`tasks${queryOf({ ...query, limit: '20', after: id })}`)
     const more = answer.ok ? answer.value.data.map(({ task_id: taskId }) => taskId) : []
-    if (more[0] === undefined) return undefined
-    keep('listed', at < 0 ? [id, ...more] : [...listed, ...more])
-    return go(linkTo(['tasks', more[0]], query))
+    keep('listed', [...(at < 0 ? [id] : listed), ...more])
+    return more[0] === undefined ? undefined : show(more[0])
   }
+  const text = words.console
   return html`
-    <nav class="actions" aria-label=${words.console.pages}>
-      <a class="button" href=${linkTo(['tasks'], query)}>${words.console.task.list}</a>
-      ${before && html`<a class="button" href=${linkTo(['tasks', before], query)}>${words.console.previous}</a>`}
-      <button type="button" onClick=${next}>${words.console.next}</button>
+    <nav class="actions" aria-label=${text.pages}>
+      <a class="button" href=${linkTo(['tasks'], query)}>${text.task.list}</a>
+      ${before && html`<button type="button" onClick=${() => show(before)}>${text.previous}</button>`}
+      <button type="button" onClick=${next}>${text.next}</button>
     </nav>
   `
 }

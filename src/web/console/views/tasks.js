@@ -2,17 +2,15 @@ import { html } from 'htm/preact'
 import { useState } from 'preact/hooks'
 import { words } from 'words'
 import { keep } from '../../shared/session.js'
-import { linkTo } from '../address.js'
+import { useRound } from '../admin.js'
 import { csvText, save } from '../parts/csv.js'
-import { Filters } from '../parts/filters.js'
-import { Listing } from '../parts/listing.js'
-import { State, When } from '../parts/texts.js'
-import { BulkActs } from './bulk.js'
+import { filtersOf } from '../parts/filters.js'
+import { listing } from '../parts/listing.js'
+import { accountLink, code, state, taskLink, when } from '../parts/texts.js'
+import { bulkActs } from './bulk.js'
 
 /** @import { Task } from '../records.ts' */
 
-const everyMs = 3_000
-const pageTasks = '50'
 const statuses = /** @type {const} */ (['queued', 'processing', 'succeeded', 'failed', 'expired'])
 
 /**
@@ -21,94 +19,66 @@ const statuses = /** @type {const} */ (['queued', 'processing', 'succeeded', 'fa
  */
 export function TasksView({ query }) {
   const [rows, setRows] = useState(/** @type {readonly Task[]} */ ([]))
-  const [round, setRound] = useState(0)
+  const [round, again] = useRound()
   const { after: _after, ...filters } = query
-  const listed = (/** @type {readonly Task[]} */ tasks) => {
-    setRows(tasks)
-    // The view of one task leads to the next and the previous one.
-    keep(
-      'listed',
-      tasks.map(({ task_id: id }) => id),
-    )
-  }
+  const { fields, views, processing } = words.console
+  const here = ['tasks']
   return html`
-    <h2>${words.console.views.tasks}</h2>
-    <${Filters}
-      here=${['tasks']}
-      query=${query}
-      filters=${[
+    <h2>${views.tasks}</h2>
+    ${filtersOf({
+      here,
+      query,
+      filters: [
         { name: 'account' },
-        {
-          name: 'status',
-          options: [
-            ['', words.console.any],
-            ...statuses.map((each) => /** @type {const} */ ([each, words.status[each]])),
-          ],
-        },
+        { name: 'status', options: statuses.map((each) => [each, words.status[each]]) },
         { name: 'model' },
         { name: 'failure_code' },
         { name: 'idempotency_key' },
         { name: 'created_after', isTime: true },
         { name: 'created_before', isTime: true },
-      ]}
-    />
+      ],
+    })}
     <div class="actions">
-      <${BulkActs} query=${filters} onDone=${() => setRound((now) => now + 1)} />
+      ${bulkActs(filters, again)}
       <button type="button" onClick=${() => save('tasks.csv', new Blob([tasksCsv(rows)]))}>
         ${words.console.csv}
       </button>
     </div>
-    <${Listing}
-      label=${words.console.views.tasks}
-      source="tasks"
-      query=${{ limit: pageTasks, ...query }}
-      here=${['tasks']}
-      columns=${taskColumns(filters)}
-      rowKey=${(/** @type {Task} */ task) => task.task_id}
-      everyMs=${everyMs}
-      round=${round}
-      onRows=${listed}
-    />
+    ${listing({
+      label: views.tasks,
+      source: 'tasks',
+      query,
+      here,
+      everyMs: 3_000,
+      round,
+      onRows: (/** @type {readonly Task[]} */ tasks) => {
+        setRows(tasks)
+        // The view of one task leads to the next and the previous one.
+        keep(
+          'listed',
+          tasks.map(({ task_id: id }) => id),
+        )
+      },
+      idOf: (task) => task.task_id,
+      columns: [
+        [fields.task, (task) => taskLink(task.task_id, filters)],
+        [fields.account, (task) => accountLink(task.account)],
+        [fields.model, (task) => task.model],
+        [
+          fields.status,
+          ({ status, progress }) =>
+            state(status, status === 'processing' ? processing(progress) : undefined),
+        ],
+        [fields.failure_code, (task) => code(task.error?.code)],
+        [fields.created_at, (task) => when(task.created_at)],
+      ],
+    })}
   `
-}
-
-/** @param {Readonly<Record<string, string>>} filters */
-function taskColumns(filters) {
-  const { fields } = words.console
-  return [
-    {
-      title: fields.task,
-      cell: (/** @type {Task} */ { task_id: id }) =>
-        html`<a href=${linkTo(['tasks', id], filters)}><code>${id}</code></a>`,
-    },
-    {
-      title: fields.account,
-      cell: (/** @type {Task} */ { account }) =>
-        html`<a href=${linkTo(['accounts', account])}>${account}</a>`,
-    },
-    { title: fields.model, cell: (/** @type {Task} */ { model }) => model },
-    {
-      title: fields.status,
-      cell: (/** @type {Task} */ { status, progress }) => html`
-        <${State} is=${status}>
-          ${status === 'processing' ? words.console.processing(progress) : undefined}
-        <//>
-      `,
-    },
-    {
-      title: fields.failure_code,
-      cell: (/** @type {Task} */ { error }) => error && html`<code>${error.code}</code>`,
-    },
-    {
-      title: fields.created_at,
-      cell: (/** @type {Task} */ { created_at: at }) => html`<${When} at=${at} />`,
-    },
-  ]
 }
 
 /** @param {readonly Task[]} tasks */
 function tasksCsv(tasks) {
-  const head = [
+  const names = [
     'task_id',
     'account',
     'key_id',
@@ -128,5 +98,5 @@ function tasksCsv(tasks) {
     task.created_at,
     task.completed_at,
   ])
-  return csvText([head, ...rows, ['total', tasks.length]])
+  return csvText([names, ...rows, ['total', tasks.length]])
 }

@@ -1,6 +1,6 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
-import { durationText, When } from '../parts/texts.js'
+import { durationText, when } from '../parts/texts.js'
 
 /** @import { TaskEvent } from '../records.ts' */
 
@@ -19,10 +19,10 @@ const untold = new Set([
 ])
 
 /**
- * The events of a task with the time since the first one, and the waits between its calls.
- * @param {{ readonly events: readonly TaskEvent[] }} props
+ * Shows the events of a task with the time since the first one, and the waits between its calls.
+ * @param {readonly TaskEvent[]} events
  */
-export function Timeline({ events }) {
+export function timelineOf(events) {
   const firstMs = Date.parse(events[0]?.at ?? '')
   return html`
     <ol class="timeline">
@@ -35,7 +35,7 @@ export function Timeline({ events }) {
             <div>
               <b>${titleOf(event)}</b>
               <p class="soft break">
-                <${When} at=${event.at} />
+                ${when(event.at)}
                 ${detailsOf(event).map(
                   ([name, value]) => html`<span key=${name}>${name} <code>${value}</code></span>`,
                 )}

@@ -1,17 +1,17 @@
 import { html } from 'htm/preact'
-import { useState } from 'preact/hooks'
 import { words } from 'words'
 import { go, linkTo, queryOf } from '../address.js'
-import { useAdmin, useRead } from '../admin.js'
-import { Act } from '../parts/act.js'
-import { Filters } from '../parts/filters.js'
-import { Listing, Told } from '../parts/listing.js'
-import { State, When } from '../parts/texts.js'
-import { Facts } from '../parts/tiles.js'
+import { useAdmin, useRead, useRound } from '../admin.js'
+import { act } from '../parts/act.js'
+import { filtersOf } from '../parts/filters.js'
+import { listing } from '../parts/listing.js'
+import { facts, told } from '../parts/notices.js'
+import { accountLink, code, state, taskLink, when } from '../parts/texts.js'
 import { BulkAct } from './bulk.js'
 import { webhookState } from './webhooks.js'
 
 /** @import { Reading } from '../admin.js' */
+/** @import { Columns } from '../parts/table.js' */
 /** @import { Delivery, Webhook } from '../records.ts' */
 
 const statuses = /** @type {const} */ (['pending', 'delivered', 'failed'])
@@ -22,156 +22,106 @@ const statuses = /** @type {const} */ (['pending', 'delivered', 'failed'])
  */
 export function WebhookView({ id, query }) {
   const admin = useAdmin()
-  const [round, setRound] = useState(0)
+  const [round, again] = useRound()
   const { account, ...filters } = query
   /** @type {Reading<{ readonly data: readonly Webhook[] }>} */
-  const { value, failure, reload } = useRead(`webhooks${queryOf({ account, limit: '100' })}`)
+  const { value, failure } = useRead(`webhooks${queryOf({ account, limit: '100' })}`, { round })
   const webhook = value?.data.find((each) => each.webhook_id === id)
-  const { fields, webhook: text } = words.console
+  const { fields, states, webhook: text } = words.console
   const here = ['webhooks', id]
-  const changed = () => {
-    reload()
-    setRound((now) => now + 1)
-  }
+  const kept = { account }
+  /** @type {Columns<Delivery>} */
+  const columns = [
+    [fields.delivery, (delivery) => code(delivery.delivery_id)],
+    [fields.event, ({ event }) => code(event)],
+    [fields.task, (delivery) => taskLink(delivery.task_id)],
+    [fields.status, ({ status }) => state(status)],
+    [text.tries, triesOf],
+    [
+      '',
+      ({ delivery_id: deliveryId }) =>
+        act({
+          label: text.redeliver,
+          title: text.redeliverTitle(deliveryId),
+          text: text.redeliverText,
+          run: () => admin.change('POST', `deliveries/${deliveryId}/redeliver`),
+          onDone: again,
+        }),
+    ],
+  ]
   return html`
     <div class="heading">
       <h2>${fields.webhook}</h2>
-      <code class="break">${id}</code>
+      ${code(id)}
     </div>
-    <${Told} failure=${failure} />
+    ${told(failure)}
     ${
       webhook &&
-      html`
-        <${Facts}
-          facts=${[
-            [
-              fields.account,
-              html`<a href=${linkTo(['accounts', webhook.account])}>${webhook.account}</a>`,
-            ],
-            [fields.url, html`<span class="break">${webhook.url}</span>`],
-            [fields.status, html`<${State} is=${webhookState(webhook)} />`],
-            [
-              text.failingSince,
-              webhook.failing_since && html`<${When} at=${webhook.failing_since} />`,
-            ],
-            [text.pending, String(webhook.pending)],
-            [
-              text.oldestPending,
-              webhook.oldest_pending_at && html`<${When} at=${webhook.oldest_pending_at} />`,
-            ],
-          ]}
-        />
-        <div class="actions">
-          <${BulkAct}
-            label=${text.redeliverFailed}
-            title=${text.redeliverFailedTitle}
-            path=${`webhooks/${encodeURIComponent(id)}/redeliver`}
-            body=${{ status: 'failed' }}
-            onDone=${changed}
-          />
-          ${
-            webhook.status === 'active' &&
-            html`<${Act}
-              label=${text.disable}
-              title=${text.disableTitle}
-              text=${text.disableText}
-              isDanger
-              run=${() => admin.change('POST', `webhooks/${encodeURIComponent(id)}/disable`)}
-              onDone=${changed}
-            />`
-          }
-          <${Act}
-            label=${text.remove}
-            title=${text.removeTitle}
-            text=${text.removeText}
-            isDanger
-            run=${() => admin.change('DELETE', `webhooks/${encodeURIComponent(id)}`)}
-            onDone=${() => go(linkTo(['webhooks']))}
-          />
-        </div>
-      `
+      facts([
+        [fields.account, accountLink(webhook.account)],
+        [fields.url, webhook.url],
+        [fields.status, state(webhookState(webhook))],
+        [text.failingSince, webhook.failing_since && when(webhook.failing_since)],
+        [text.pending, String(webhook.pending)],
+        [text.oldestPending, webhook.oldest_pending_at && when(webhook.oldest_pending_at)],
+      ])
     }
+    <div class="actions">
+      <${BulkAct}
+        label=${text.redeliverFailed}
+        title=${text.redeliverFailedTitle}
+        path=${`webhooks/${id}/redeliver`}
+        body=${{ status: 'failed' }}
+        onDone=${again}
+      />
+      ${
+        webhook?.status === 'active' &&
+        act({
+          label: text.disable,
+          title: text.disableTitle,
+          text: text.disableText,
+          run: () => admin.change('POST', `webhooks/${id}/disable`),
+          onDone: again,
+        })
+      }
+      ${act({
+        label: text.remove,
+        title: text.removeTitle,
+        text: text.removeText,
+        run: () => admin.change('DELETE', `webhooks/${id}`),
+        onDone: () => go(linkTo(['webhooks'])),
+      })}
+    </div>
     <section aria-labelledby="deliveries">
       <h3 id="deliveries">${text.deliveries}</h3>
-      <${Filters}
-        here=${here}
-        query=${filters}
-        kept=${{ account }}
-        filters=${[
-          {
-            name: 'status',
-            options: [
-              ['', words.console.any],
-              ...statuses.map((each) => /** @type {const} */ ([each, words.console.states[each]])),
-            ],
-          },
-        ]}
-      />
-      <${Listing}
-        label=${text.deliveries}
-        source=${`webhooks/${encodeURIComponent(id)}/deliveries`}
-        query=${filters}
-        here=${here}
-        kept=${{ account }}
-        everyMs=${3_000}
-        round=${round}
-        rowKey=${(/** @type {Delivery} */ delivery) => delivery.delivery_id}
-        columns=${deliveryColumns(changed)}
-      />
+      ${filtersOf({
+        here,
+        query: filters,
+        kept,
+        filters: [{ name: 'status', options: statuses.map((each) => [each, states[each]]) }],
+      })}
+      ${listing({
+        label: text.deliveries,
+        source: `webhooks/${encodeURIComponent(id)}/deliveries`,
+        query: filters,
+        here,
+        kept,
+        everyMs: 3_000,
+        round,
+        columns,
+        idOf: (delivery) => delivery.delivery_id,
+      })}
     </section>
   `
 }
 
-/** @param {() => void} onDone */
-function deliveryColumns(onDone) {
-  const { fields, webhook: text } = words.console
-  return [
-    {
-      title: fields.delivery,
-      cell: (/** @type {Delivery} */ delivery) => html`<code>${delivery.delivery_id}</code>`,
-    },
-    {
-      title: fields.event,
-      cell: (/** @type {Delivery} */ { event }) => html`<code>${event}</code>`,
-    },
-    {
-      title: fields.task,
-      cell: (/** @type {Delivery} */ { task_id: id }) =>
-        id && html`<a href=${linkTo(['tasks', id])}><code>${id}</code></a>`,
-    },
-    {
-      title: fields.status,
-      cell: (/** @type {Delivery} */ { status }) => html`<${State} is=${status} />`,
-    },
-    {
-      title: text.tries,
-      cell: (/** @type {Delivery} */ { attempts, next_attempt_at: next }) => html`
-        ${attempts.map(
-          ({ at, http_status: status, error }) =>
-            html`<div key=${at}>
-              <${When} at=${at} /> <code>${status ? `HTTP ${status}` : error}</code>
-            </div>`,
-        )}
-        ${next && html`<div class="soft">${text.next} <${When} at=${next} /></div>`}
-      `,
-    },
-    {
-      title: '',
-      cell: (/** @type {Delivery} */ { delivery_id: id }) =>
-        html`<${Redeliver} id=${id} onDone=${onDone} />`,
-    },
-  ]
-}
-
-/** @param {{ readonly id: string, readonly onDone: () => void }} props */
-function Redeliver({ id, onDone }) {
-  const admin = useAdmin()
-  const text = words.console.webhook
-  return html`<${Act}
-    label=${text.redeliver}
-    title=${text.redeliverTitle}
-    text=${text.redeliverText}
-    run=${() => admin.change('POST', `deliveries/${encodeURIComponent(id)}/redeliver`)}
-    onDone=${onDone}
-  />`
+/** @param {Delivery} delivery */
+function triesOf({ attempts, next_attempt_at: next }) {
+  return html`
+    ${attempts.map(
+      ({ at, http_status: status, error }) =>
+        html`<div key=${at}>${when(at)} ${code(status ? `HTTP ${status}` : error)}</div>`,
+    )}
+    ${next && html`<div class="soft">${words.console.webhook.next} ${when(next)}</div>`}
+  `
 }

@@ -1,10 +1,10 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
-import { linkTo } from '../address.js'
-import { Filters } from '../parts/filters.js'
-import { Listing } from '../parts/listing.js'
-import { numberText, State, When } from '../parts/texts.js'
+import { filtersOf } from '../parts/filters.js'
+import { listing } from '../parts/listing.js'
+import { accountLink, code, link, numberText, state, when } from '../parts/texts.js'
 
+/** @import { Columns } from '../parts/table.js' */
 /** @import { Webhook } from '../records.ts' */
 
 /**
@@ -13,46 +13,31 @@ import { numberText, State, When } from '../parts/texts.js'
  */
 export function WebhooksView({ query }) {
   const { fields, views, webhook: text } = words.console
+  const here = ['webhooks']
+  /** @type {Columns<Webhook>} */
+  const columns = [
+    [
+      fields.webhook,
+      ({ webhook_id: id, account }) => link(code(id), ['webhooks', id], { account }),
+    ],
+    [fields.account, ({ account }) => accountLink(account)],
+    [fields.url, ({ url }) => html`<span class="break">${url}</span>`],
+    [fields.status, (webhook) => state(webhookState(webhook))],
+    [text.pending, ({ pending }) => numberText(pending), 'number'],
+    [text.failingSince, (webhook) => when(webhook.failing_since)],
+  ]
   return html`
     <h2>${views.webhooks}</h2>
-    <${Filters} here=${['webhooks']} query=${query} filters=${[{ name: 'account' }]} />
-    <${Listing}
-      label=${views.webhooks}
-      source="webhooks"
-      query=${{ limit: '50', ...query }}
-      here=${['webhooks']}
-      everyMs=${5_000}
-      rowKey=${(/** @type {Webhook} */ webhook) => webhook.webhook_id}
-      columns=${[
-        {
-          title: fields.webhook,
-          cell: (/** @type {Webhook} */ { webhook_id: id, account }) =>
-            html`<a href=${linkTo(['webhooks', id], { account })}><code>${id}</code></a>`,
-        },
-        {
-          title: fields.account,
-          cell: (/** @type {Webhook} */ { account }) =>
-            html`<a href=${linkTo(['accounts', account])}>${account}</a>`,
-        },
-        {
-          title: fields.url,
-          cell: (/** @type {Webhook} */ { url }) => html`<span class="break">${url}</span>`,
-        },
-        {
-          title: fields.status,
-          cell: (/** @type {Webhook} */ webhook) => html`<${State} is=${webhookState(webhook)} />`,
-        },
-        {
-          title: text.pending,
-          isNumber: true,
-          cell: (/** @type {Webhook} */ { pending }) => numberText(pending),
-        },
-        {
-          title: text.failingSince,
-          cell: (/** @type {Webhook} */ webhook) => html`<${When} at=${webhook.failing_since} />`,
-        },
-      ]}
-    />
+    ${filtersOf({ here, query, filters: [{ name: 'account' }] })}
+    ${listing({
+      label: views.webhooks,
+      source: 'webhooks',
+      query,
+      here,
+      everyMs: 5_000,
+      columns,
+      idOf: (webhook) => webhook.webhook_id,
+    })}
   `
 }
 

@@ -358,7 +358,7 @@ export const words = {
       oldestPending: 'Oldest pending',
       failingSince: 'Failing since',
       redeliver: 'Redeliver',
-      redeliverTitle: 'Redeliver this event?',
+      redeliverTitle: (/** @type {string} */ id) => `Redeliver ${id}?`,
       redeliverText: 'It is sent again at once, under the same id.',
       redeliverFailed: 'Redeliver the failed',
       redeliverFailedTitle: 'Redeliver all failed deliveries of this webhook',
@@ -371,6 +371,8 @@ export const words = {
     },
     usage: {
       none: 'nothing',
+      succeeded: 'Succeeded',
+      failed: 'Failed',
       difference: 'Difference to the balances',
       hint: 'Days in UTC, by the end of each task. From the ledger.',
       total: 'Total',

@@ -50,6 +50,11 @@ describe('wrong usage of the CLI', () => {
     ['a retry without tasks', ['task', 'retry']],
     ['a retry of one task and of many', ['task', 'retry', id, '--code', 'upstream_error']],
     ['a dry run for one task', ['task', 'retry', id, '--dry-run']],
+    ['a cancel without tasks', ['task', 'cancel', '--limit', '5']],
+    ['a cancel of one task and of many', ['task', 'cancel', id, '--account', 'a']],
+    ['a cancel of ended tasks', ['task', 'cancel', '--status', 'failed']],
+    ['a redelivery without deliveries', ['webhook', 'redeliver', '--dry-run']],
+    ['a redelivery of one and of many', ['webhook', 'redeliver', 'whd_1', '--webhook', 'wh_1']],
   ])('gives exit code 2 and a message on standard error: %s', async (_name, args) => {
     const { exitCode, out, err } = await run(...args)
     expect({ exitCode, out }).toEqual({ exitCode: 2, out: '' })
@@ -75,6 +80,9 @@ describe('wrong usage of the CLI', () => {
       ['key', 'create', 'a', '--expires-days', '.5'],
       ['task', 'list', '--since', '2026-01-02T03:04:05Z', '--status', 'expired'],
       ['task', 'retry', '--since', '90s', '--limit', '10000'],
+      ['task', 'retry', '--account', 'a', '--dry-run'],
+      ['task', 'cancel', '--account', 'a', '--status', 'queued', '--dry-run'],
+      ['webhook', 'redeliver', '--webhook', 'wh_1', '--limit', '5'],
     ]
     for (const args of correct) {
       expect(await run(...args)).toEqual({ exitCode: 1, out: '', err: 'a part was opened\n' })

@@ -50,6 +50,27 @@ describe('darkroom task retry', () => {
   })
 })
 
+describe('darkroom task cancel', () => {
+  it('cancels many, says which it would cancel and which it could not', async () => {
+    const calling = await insertTask(world.pool)
+    const { accountId } = calling
+    await openAttempt(attempts, calling.taskId)
+    const queued = await insertTask(world.pool, { accountId })
+    const many = ['task', 'cancel', '--account', accountId]
+    const dry = await world.run(...many, '--dry-run')
+    expect(dry).toMatchObject({ exitCode: 0, stdout: `${queued.taskId}\n${calling.taskId}\n` })
+    const done = await world.run(...many)
+    expect([done.exitCode, ...done.stdout.split('\n')]).toEqual([
+      1,
+      `${queued.taskId} is cancelled.`,
+      expect.stringMatching(`^${calling.taskId}: Not cancelled: an upstream call is under way`),
+      '1 cancelled, 1 refused.',
+      '',
+    ])
+    expect(await world.json(...many, '--status', 'queued')).toEqual({ cancelled: [], refused: [] })
+  })
+})
+
 describe('darkroom task list', () => {
   it('refuses an unknown account, and is empty for an account without tasks', async () => {
     const accounts = createAccountStore(world.pool)

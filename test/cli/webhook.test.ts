@@ -56,12 +56,17 @@ describe('darkroom webhook', () => {
       http_status: 503,
     })
 
+    const many = ['webhook', 'redeliver', '--webhook', webhookId]
+    expect(await world.json(...many)).toEqual({ redelivered: [], refused: [] })
     const due = await world.json<DeliveryJson>('webhook', 'redeliver', claimed.deliveryId)
     expect(Date.parse(due.next_attempt_at ?? '')).toBeLessThanOrEqual(Date.now() + 1_000)
     expect(await world.json('webhook', 'disable', webhookId)).toMatchObject({ status: 'disabled' })
     const failed = await world.json<readonly DeliveryJson[]>('webhook', 'deliveries', webhookId)
     expect(failed.map(({ status }) => status)).toEqual(['failed'])
     expect(await world.json('webhook', 'deliveries', webhookId, '--status', 'pending')).toEqual([])
+    const would = await world.run(...many, '--dry-run')
+    expect(would.stdout).toBe(`${claimed.deliveryId}\n`)
+    expect((await world.run(...many)).stdout).toMatch(/disabled.*\n0 due, 1 refused\.\n$/)
     const refused = await world.run('webhook', 'redeliver', claimed.deliveryId)
     expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('disabled')])
     const unknown = await world.run('webhook', 'deliveries', 'wh_none')

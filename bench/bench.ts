@@ -1,8 +1,9 @@
 /**
- * npm run bench [-- CASE…] [--quick]
+ * npm run bench [-- CASE…] [--quick] [--limits]
  *
  * Measures what a call costs. The exit code is 0 even when a goal is missed,
  * because goals hold for one kind of machine; it is 1 when an answer was wrong.
+ * With --limits the account of the shared service has limits, which it does not reach.
  */
 import { parseArgs } from 'node:util'
 import { door } from './cases/door.ts'
@@ -27,9 +28,12 @@ const cases = [
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    limits: { type: 'boolean', default: false },
+  },
 })
-const { quick } = values
+const { quick, limits } = values
 const named = chooseFrom(
   cases.map(({ name }) => name),
   positionals,
@@ -39,7 +43,7 @@ const chosen = cases.filter(({ name, long }) =>
 )
 
 await runBench((bench) =>
-  withWorld(bench, quick, async (world) => {
+  withWorld(bench, { quick, limits }, async (world) => {
     for (const one of chosen) await runCase(one, world)
   }),
 )

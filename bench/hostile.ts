@@ -21,7 +21,7 @@ const phaseMs = quick ? 10_000 : 120_000
 const latencyMs = 300
 
 await runBench((bench) =>
-  withWorld(bench, quick, async ({ startService }) => {
+  withWorld(bench, { quick }, async ({ startService }) => {
     const s3 = await startS3Server()
     const environment = { ...s3.environment, BLOB_STORE: `s3://${s3.bucket}/hostile` }
     const service = await startService({ channel: { concurrencyMax: 50 }, environment })

@@ -120,5 +120,5 @@ function uploadShot({ url, headers }: BenchService): Shot {
 
 if (import.meta.main) {
   const quick = process.argv.includes('--quick')
-  await runBench((bench) => withWorld(bench, quick, (world) => runCase(neighbours, world)))
+  await runBench((bench) => withWorld(bench, { quick }, (world) => runCase(neighbours, world)))
 }

@@ -33,7 +33,7 @@ const models = { A: 'familya-3-pro-image', B: 'familyb-image-2-vip' } as const
 /** Runs `work` with the constant upstream. */
 export async function withWorld(
   bench: Bench,
-  quick: boolean,
+  { quick, limits }: { readonly quick: boolean; readonly limits?: boolean },
   work: (world: BenchWorld) => Promise<void>,
 ): Promise<void> {
   const upstream = await startScript('bench/support/constantUpstream.ts', [])
@@ -55,6 +55,11 @@ export async function withWorld(
     say('warming up')
     const service = await startService()
     stops.unshift(service.stop)
+    if (limits) {
+      await service.pool.query(
+        `update balance set requests_limit = 100000, requests_period = 'second', live_tasks_limit = 100000`,
+      )
+    }
     await loadOf(warmUp[quick ? 'quick' : 'full'], 20, generationShot(service))
     return service
   }

@@ -166,7 +166,7 @@ const insertSql = `
     from accepted, (select count(*) from counted) as after_counted
     where balance.account_id = accepted.account_id and case
       when not request_fits(balance, clock_timestamp()) then refuse('requests', account_limits(balance))
-      when live_tasks_limit is not null and not live_task_fits(balance, $1) then false
+      when live_tasks_limit is not null and not live_task_fits(balance) then false
       else available >= credits
     end
     returning case when requests_limit is not null then account_limits(balance) -> 'requests' end as requests

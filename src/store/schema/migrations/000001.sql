@@ -258,7 +258,8 @@ create table task (
 create index task_account on task (account_id, created_at, task_id);
 create index task_failed on task (account_id, created_at, task_id) where status = 'failed';
 -- What an account holds, and how many live tasks it has.
-create index task_live on task (account_id) include (credits) where status in ('queued', 'processing');
+-- Its condition differs from that of `task_due`, so that PostgreSQL never looks for an account's tasks among all live ones.
+create index task_live on task (account_id) include (credits) where completed_at is null;
 -- The live tasks that are due for a check by the reconciler (src/store/reconcile/claims.ts).
 create index task_due on task (next_check_at) where status in ('queued', 'processing');
 create index task_purge on task (purge_at) where purge_at is not null;
@@ -275,7 +276,7 @@ create view account_balance as
     coalesce(live_tasks, 0) as live_tasks, account_limits(balance) as limits
   from balance left join (
     select account_id, sum(credits)::bigint as held, count(*) as live_tasks
-    from task where status in ('queued', 'processing') group by account_id
+    from task where completed_at is null group by account_id
   ) live using (account_id);
 
 -- One key of one account names one task. The row is deleted when the task is purged. It is also deleted when
@@ -451,14 +452,12 @@ end $$;
 -- Refuses a new task that is beyond the limit of live tasks. The statement that holds the price asks this for the row of
 -- the balance. PostgreSQL asks again when it had to wait for the lock of the row, or found a newer version of it. Every
 -- statement that inserts a task updates this row, and each query of a function in PL/pgSQL sees all that was committed
--- before it. So the last count has seen every task that was accepted before this one.
-create function live_task_fits(b balance, the_task text) returns boolean language plpgsql as $$
+-- before it, and the new task. So the last count has seen every task that was accepted before this one.
+create function live_task_fits(b balance) returns boolean language plpgsql as $$
 begin
-  if b.live_tasks_limit <= (
+  if b.live_tasks_limit < (
     select count(*) from (
-      select from task
-      where account_id = b.account_id and status in ('queued', 'processing') and task_id <> the_task
-      limit b.live_tasks_limit
+      select from task where account_id = b.account_id and completed_at is null limit b.live_tasks_limit + 1
     ) live
   ) then
     return refuse('live_tasks', account_limits(b));

@@ -39,6 +39,7 @@ function list(context: CliContext): Command {
       'only tasks accepted in the last 30m, 2h, 1d, or since an ISO 8601 time',
       parseSince,
     )
+    .option('--idempotency-key <key>', 'only tasks that were made with this key, and their retries')
     .option('--limit <n>', 'maximum number of tasks', parseLimit, 50)
     .action(async (filter: TaskFilter) => {
       const { tasks } = await context.operations()

@@ -52,12 +52,16 @@ export async function listTasks(
   return succeed(listOf(rows, filter.limit))
 }
 
-/** Returns the tasks that match, newest first. Refuses the name of no account. */
+/** Returns the tasks that match, newest first. Refuses the name of no account, and an `after` that was never a task. */
 export async function matchingTasks(
   { pool }: Pick<OperationDeps, 'pool'>,
   filter: TaskFilter,
 ): Promise<Result<readonly store.ListedTask[], OperationFailure>> {
   const listed = await store.listTasks(pool, filter)
+  if (listed === 'unknown_after') {
+    const message = 'There is no task with this id.'
+    return fail({ kind: 'refused', code: 'invalid_value', message, param: 'after' })
+  }
   const { account } = filter
   const mayBeUnknown = listed.length === 0 && account !== undefined
   if (mayBeUnknown && (await findAccount(pool, account)) === undefined) {
@@ -91,6 +95,7 @@ function storyOf(detail: TaskDetail, workflowUrl: string | undefined) {
   const summary = defined({
     task_id: task.taskId,
     account: detail.accountName,
+    key_id: detail.keyId,
     model: task.model,
     action: detail.action,
     size: detail.size,
@@ -104,6 +109,7 @@ function storyOf(detail: TaskDetail, workflowUrl: string | undefined) {
     purge_at: isoTimeOrNull(detail.purgeAtMs),
     retry_of: detail.retryOf,
     retried_as: detail.retriedAs,
+    request_id: detail.requestId,
     traceparent: detail.traceparent,
     workflow_url: workflowUrl,
   })

@@ -7,12 +7,14 @@ import type { Family } from '../domain/models/models.ts'
 import { priceList } from '../domain/models/prices.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import type { CheckDeps } from '../operations/channels.ts'
+import type { QueueDeps } from '../operations/queue.ts'
 import type { CancelDeps, ListTasksDeps, RetryDeps, ShowTaskDeps } from '../operations/tasks.ts'
 
 /** What operations need besides PostgreSQL. */
 export type OperationParts = CheckDeps &
   Pick<CancelDeps, 'endRuns'> &
   Pick<ListTasksDeps, 'capabilities' | 'assetUrl'> &
+  Pick<QueueDeps, 'channels'> &
   Pick<RetryDeps, 'terms'> &
   Pick<ShowTaskDeps, 'workflowUrl'>
 
@@ -33,6 +35,7 @@ export function createOperationParts(config: Config, environment: Environment): 
   return {
     capabilities: async () =>
       operatorFilePath === undefined ? builtInCapabilities : (await settings()).capabilities,
+    channels: async () => (operatorFilePath === undefined ? [] : (await settings()).channels),
     terms: async () => {
       const { channels, prices } = await settings()
       return {

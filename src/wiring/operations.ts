@@ -6,10 +6,16 @@ import * as accounts from '../operations/accounts.ts'
 import { listAudit } from '../operations/audit.ts'
 import * as channels from '../operations/channels.ts'
 import * as keys from '../operations/keys.ts'
+import { find } from '../operations/find.ts'
 import { verifyLedger } from '../operations/ledger.ts'
+import { exportLedger, listLedger } from '../operations/ledgerEntries.ts'
 import * as manyTasks from '../operations/manyTasks.ts'
 import type { Actor } from '../operations/operation.ts'
+import { showOverview } from '../operations/overview.ts'
+import { showQueue } from '../operations/queue.ts'
 import * as tasks from '../operations/tasks.ts'
+import type { UsageInput } from '../operations/usage.ts'
+import { countUsage } from '../operations/usage.ts'
 import * as webhooks from '../operations/webhooks.ts'
 import type { OperationParts } from './operationParts.ts'
 
@@ -61,7 +67,15 @@ export function createOperations(config: Config, pool: Pool, actor: Actor, parts
       disable: (webhookId: string) => webhooks.disableWebhook(deps, webhookId),
       delete: (webhookId: string) => webhooks.deleteWebhook(deps, webhookId),
     },
-    ledger: { verify: () => verifyLedger(deps) },
+    ledger: {
+      verify: () => verifyLedger(deps),
+      list: (input: Input<typeof listLedger>) => listLedger(deps, input),
+      export: (input: Input<typeof exportLedger>) => exportLedger(deps, input),
+    },
+    usage: (input: UsageInput) => countUsage(deps, input),
+    overview: () => showOverview(deps),
+    queue: () => showQueue(deps),
+    find: (id: string) => find(deps, id),
     audit: { list: (input: Input<typeof listAudit>) => listAudit(deps, input) },
   }
 }

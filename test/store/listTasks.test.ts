@@ -1,9 +1,17 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { defined } from '../../src/domain/defined.ts'
 import type { TaskFilter } from '../../src/store/tasks/listTasks.ts'
 import { listTasks } from '../../src/store/tasks/listTasks.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { createTestCaller } from '../support/database/testAccept.ts'
+import {
+  accepted,
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+  keyBytes,
+} from '../support/database/testAccept.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -66,9 +74,14 @@ beforeAll(async () => {
   return () => database.drop()
 })
 
+async function page(filter: Omit<TaskFilter, 'limit'>, limit = 50) {
+  const found = await listTasks(database.pool, { ...filter, limit })
+  if (found === 'unknown_after') throw new Error(found)
+  return found
+}
+
 async function listed(filter: Omit<TaskFilter, 'limit'>, limit = 50): Promise<readonly string[]> {
-  const tasks = await listTasks(database.pool, { ...filter, limit })
-  return tasks.map(({ task }) => task.taskId)
+  return (await page(filter, limit)).map(({ task }) => task.taskId)
 }
 
 describe('the list of the tasks of all accounts', () => {
@@ -127,5 +140,80 @@ describe('the list of the tasks of all accounts', () => {
     await pool.query(`update task set purge_at = now() + interval '1 day' where task_id = $1`, [
       failed[1],
     ])
+  })
+
+  it('continues after a task, also a purged one, and refuses an id that no task had', async () => {
+    const all = await listed({}, 100)
+    const purged = all[33] ?? ''
+    for (const account of [undefined, busy]) {
+      const filter = account === undefined ? {} : { account }
+      const whole = await listed(filter, 200)
+      const paged: string[] = []
+      for (;;) {
+        const next = paged.at(-1)
+        const rows = await listed({ ...filter, ...defined({ after: next }) }, 34)
+        paged.push(...rows)
+        if (rows.length < 34) break
+      }
+      expect(paged).toEqual(whole)
+    }
+    await database.pool.query('delete from task where task_id = $1', [purged])
+    expect(await listed({ after: purged }, 60)).toEqual(all.slice(34, 94))
+    const unknown = `task_${'x'.repeat(32)}`
+    for (const after of [unknown, `' or true --`, '']) {
+      expect(await listTasks(database.pool, { after, limit: 1 })).toBe('unknown_after')
+    }
+    expect(await listTasks(database.pool, { after: purged, accountId: idle, limit: 1 })).toBe(
+      'unknown_after',
+    )
+  })
+
+  it('has the tasks of a window, whose end is excluded', async () => {
+    const [oldest = '', middle = '', newest = ''] = otherModel
+    const { rows } = await database.pool.query<{ at: string }>(
+      'select created_at::text as at from task where task_id = any ($1) order by created_at',
+      [otherModel],
+    )
+    const [from = '', to = '', end = ''] = rows.map(({ at }) => at)
+    const account = idle
+    expect(await listed({ account, createdAfter: from, createdBefore: end })).toEqual([
+      middle,
+      oldest,
+    ])
+    expect(await listed({ createdAfter: from, createdBefore: to })).toEqual([oldest])
+    expect((await listed({ account, createdAfter: end })).at(-1)).toBe(newest)
+  })
+
+  it('has the tasks of an idempotency key, of every account and status, and their retries', async () => {
+    const { pool } = database
+    const { accept } = createTestAccept(pool)
+    const made: string[] = []
+    for (const route of ['images.tasks', 'images.generations'] as const) {
+      const caller = await createTestCaller(pool, 100)
+      const request = generateRequest({ route })
+      const answer = await accept({ caller, request, idempotencyKey: keyBytes('order 7 é') })
+      made.push(accepted(answer).taskId)
+    }
+    const [first = '', second = ''] = made
+    expect(await listed({ idempotencyKey: 'order 7 é' })).toEqual([second, first])
+    const attempts = await createTestAttempts(pool)
+    const failure = { code: 'upstream_error', cause: 'refused', workPossible: false } as const
+    await attempts.failTask(second, failure, 0)
+    const { taskId: retry } = await insertTask(pool)
+    await pool.query('update task set retry_of = $1 where task_id = $2', [second, retry])
+    expect(await listed({ idempotencyKey: 'order 7 é' })).toEqual([retry, second, first])
+    expect(await listed({ idempotencyKey: 'order 7 é', status: 'failed' })).toEqual([second])
+    expect(await listed({ idempotencyKey: 'order 7' })).toEqual([])
+    await pool.query('delete from task where task_id = any ($1)', [[retry, second, first]])
+  })
+
+  it.each<Record<string, string>>([
+    { account: `x' or '1' = '1` },
+    { model: `'; delete from task; --` },
+    { failureCode: `' or true --` },
+    { idempotencyKey: `$1) or true --` },
+  ])('finds nothing for %j', async (filter) => {
+    expect(await listed(filter)).toEqual([])
+    expect(await listed({}, 1)).toHaveLength(1)
   })
 })

@@ -34,6 +34,7 @@ function detailOf(
       failure: { code: 'generation_timeout', cause: 'deadline', workPossible: true },
     },
     accountName: 'acme',
+    keyId: 'key_x',
     action: 'generate',
     acceptedAtMs,
     deadlineAtMs: acceptedAtMs + 9_000,

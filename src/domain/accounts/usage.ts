@@ -4,6 +4,12 @@ import type { ModelId } from '../models/models.ts'
 export const usageGroups = ['day', 'model', 'key'] as const
 export type UsageGroup = (typeof usageGroups)[number]
 
+/** What an operator's rows are grouped by. An outcome is `succeeded` or `failed`. */
+export const operatorUsageGroups = [
+  ...(['account', 'key', 'model', 'channel', 'outcome', 'day'] as const),
+]
+export type OperatorUsageGroup = (typeof operatorUsageGroups)[number]
+
 /** The length of the period when a query names no start: 30 days. */
 export const usagePeriodHours = 720
 
@@ -11,13 +17,13 @@ export const usagePeriodHours = 720
 export const usageRowsMax = 10_000
 
 /**
- * Asks for the ends of an account's tasks from `startTime` until before `endTime`. Both are ISO 8601 in UTC with
+ * Asks for the ends of tasks from `startTime` until before `endTime`. Both are ISO 8601 in UTC with
  * microseconds. Without `endTime`, the period ends now. Without `startTime`, it begins 30 days before its end.
  */
 export type UsageQuery = {
   readonly startTime?: string
   readonly endTime?: string
-  readonly groupBy: readonly UsageGroup[]
+  readonly groupBy: readonly OperatorUsageGroup[]
 }
 
 export type UsageCount = {
@@ -33,6 +39,11 @@ export type UsageRow = UsageCount & {
   readonly startTime?: string
   readonly model?: ModelId
   readonly keyId?: string
+  /** The name of the account. */
+  readonly account?: string
+  /** The channel that made the image, or the last one that a failed task was sent to. Absent: there was none. */
+  readonly channel?: string
+  readonly outcome?: 'succeeded' | 'failed'
 }
 
 export type Usage = {

@@ -1,24 +1,31 @@
 import type { Pool } from 'pg'
-import type { Usage, UsageGroup, UsageQuery, UsageRow } from '../../domain/accounts/usage.ts'
-import { usageGroups, usagePeriodHours, usageRowsMax } from '../../domain/accounts/usage.ts'
+import type {
+  OperatorUsageGroup,
+  Usage,
+  UsageQuery,
+  UsageRow,
+} from '../../domain/accounts/usage.ts'
+import { usagePeriodHours, usageRowsMax } from '../../domain/accounts/usage.ts'
 import { defined } from '../../domain/defined.ts'
+import { isoSql } from '../isoSql.ts'
 
 /**
- * Counts the ends of an account's tasks in a period, from the ledger alone. So the result stays the same when
- * tasks are purged, and its credits are exactly the settlements of the period. Returns one row of zeros when
- * there are no groups and no ends. Returns `too_many_rows` above `usageRowsMax` rows.
+ * Counts the ends of the tasks of one account, or of all, in a period, from the ledger alone. So the result stays the
+ * same when tasks are purged, and its credits are exactly the settlements of the period. The rows are sorted by their
+ * groups. Returns one row of zeros when there are no groups and no ends. Returns `too_many_rows` above `usageRowsMax`
+ * rows.
  */
 export async function readUsage(
   pool: Pool,
-  accountId: string,
+  accountId: string | undefined,
   query: UsageQuery,
 ): Promise<Usage | 'too_many_rows'> {
   const { startTime, endTime } = await periodOf(pool, query)
-  const groups = usageGroups.filter((group) => query.groupBy.includes(group))
+  const { groupBy } = query
   const { rows } = await pool.query<Row>({
-    name: `usage-${groups.join('-')}`,
-    text: usageSql(groups),
-    values: [accountId, startTime, endTime, usageRowsMax + 1],
+    name: `usage-${accountId === undefined ? 'of-all-' : ''}${groupBy.join('-')}`,
+    text: usageSql(groupBy, accountId === undefined),
+    values: [startTime, endTime, usageRowsMax + 1, ...(accountId === undefined ? [] : [accountId])],
   })
   if (rows.length > usageRowsMax) return 'too_many_rows'
   return { startTime, endTime, rows: rows.map(usageRowOf) }
@@ -28,8 +35,8 @@ type Row = {
   readonly [Field in keyof UsageRow]: NonNullable<UsageRow[Field]> | null
 } & { readonly succeeded: number; readonly failed: number; readonly credits: number }
 
-function usageRowOf({ startTime, model, keyId, ...counts }: Row): UsageRow {
-  return { ...defined({ startTime, model, keyId }), ...counts }
+function usageRowOf({ succeeded, failed, credits, ...groups }: Row): UsageRow {
+  return { ...defined(groups), succeeded, failed, credits }
 }
 
 /** Returns the period. Computes a missing start or end by PostgreSQL's clock. */
@@ -53,7 +60,7 @@ async function periodOf(
  * The inner part reads the index `ledger_end` alone. It groups by kind as well, because it is faster to count
  * few groups than to test the kind of each row several times.
  */
-function usageSql(groups: readonly UsageGroup[]): string {
+function usageSql(groups: readonly OperatorUsageGroup[], ofAll: boolean): string {
   const inner = [...groups.map((group) => columns[group].sql), 'kind']
   const names = groups.map((group) => columns[group].name)
   const shown = groups.map((group) => columns[group].shown)
@@ -69,28 +76,49 @@ function usageSql(groups: readonly UsageGroup[]): string {
   from (
     select ${inner.join(', ')}, count(*) as tasks, sum(credits) as credits
     from ledger
-    where account_id = $1 and created_at >= $2::timestamptz and created_at < $3::timestamptz
-      and kind in ('settle', 'release')
+    where ${ofAll ? '' : 'account_id = $4 and '}kind in ('settle', 'release')
+      and created_at >= $1::timestamptz and created_at < $2::timestamptz
     group by ${inner.map((_, index) => index + 1).join(', ')}
-  ) ends
+  ) ends ${groups.includes('account') ? 'join account using (account_id)' : ''}
   ${by}
-  limit $4`
+  limit $3`
 }
 
 const columns: Readonly<
-  Record<UsageGroup, { readonly sql: string; readonly name: string; readonly shown: string }>
+  Record<
+    OperatorUsageGroup,
+    { readonly sql: string; readonly name: string; readonly shown: string }
+  >
 > = {
+  account: { sql: 'account_id', name: 'account.name', shown: 'account.name as account' },
+  key: { sql: 'key_id', name: 'key_id', shown: 'key_id as "keyId"' },
+  model: { sql: 'model', name: 'model', shown: 'model' },
+  channel: { sql: 'channel', name: 'channel', shown: 'channel' },
+  outcome: {
+    sql: `case kind when 'settle' then 'succeeded' else 'failed' end as outcome`,
+    name: 'outcome',
+    shown: 'outcome',
+  },
   day: {
     sql: `date_bin('1 day', created_at, timestamptz '1970-01-01 00:00:00Z') as day`,
     name: 'day',
     shown: `${isoSql('day')} as "startTime"`,
   },
-  model: { sql: 'model', name: 'model', shown: 'model' },
-  key: { sql: 'key_id', name: 'key_id', shown: 'key_id as "keyId"' },
 }
 
-/** Returns an expression for an instant as ISO 8601 in UTC, with the given fraction of the second. */
-function isoSql(instant: string, fraction = ''): string {
-  const digits = fraction === '' ? '' : `.${fraction}`
-  return `to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS${digits}"Z"')`
+/**
+ * Returns the difference between all settlements and what the balances say is spent, of one account or of all. It is 0,
+ * unless the ledger is wrong.
+ */
+export async function readSpentDifference(pool: Pool, accountId?: string): Promise<number> {
+  const ofAccount = accountId === undefined ? '' : 'account_id = $1 and '
+  const { rows } = await pool.query<{ difference: number }>({
+    text: `select (
+        (select coalesce(sum(credits), 0) from ledger where ${ofAccount}kind in ('settle', 'release') and kind = 'settle')
+        - (select coalesce(sum(spent), 0) from account_balance where ${ofAccount}true)
+      )::bigint as difference`,
+    values: accountId === undefined ? [] : [accountId],
+  })
+  if (rows[0] === undefined) throw new Error('Bug: a select returned no row')
+  return rows[0].difference
 }

@@ -6,7 +6,7 @@ import type { TaskViewRow } from './readTask.ts'
 import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
 
 /** Everything about one task except its prompt. */
-export type TaskDetail = Omit<ListedTask, 'keyId'> & {
+export type TaskDetail = ListedTask & {
   readonly action: Action
   readonly size?: ImageSize
   readonly quality?: Quality
@@ -21,6 +21,8 @@ export type TaskDetail = Omit<ListedTask, 'keyId'> & {
   readonly retriedAs?: string
   /** The span of the client that asked, as `readTraceparent` returns it. */
   readonly traceparent?: string
+  /** The `x-request-id` of the answer to the request that made the task. */
+  readonly requestId?: string
   /** The events so far, in the order of time. */
   readonly timeline: readonly TimelineEvent[]
 }
@@ -45,13 +47,17 @@ export type TimelineEvent = {
 }
 
 type DetailRow = TaskViewRow &
-  Pick<TaskDetail, 'accountName' | 'action' | 'acceptedAtMs' | 'deadlineAtMs' | 'timeline'> & {
+  Pick<
+    TaskDetail,
+    'accountName' | 'keyId' | 'action' | 'acceptedAtMs' | 'deadlineAtMs' | 'timeline'
+  > & {
     readonly size: ImageSize | null
     readonly quality: Quality | null
     readonly purgeAtMs: number | null
     readonly retryOf: string | null
     readonly retriedAs: string | null
     readonly traceparent: string | null
+    readonly requestId: string | null
   }
 
 /**
@@ -68,16 +74,17 @@ export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDe
 }
 
 function detailOf(row: DetailRow): TaskDetail {
-  const { accountName, action, acceptedAtMs, deadlineAtMs, timeline } = row
-  const { size, quality, purgeAtMs, retryOf, retriedAs, traceparent } = row
+  const { accountName, keyId, action, acceptedAtMs, deadlineAtMs, timeline } = row
+  const { size, quality, purgeAtMs, retryOf, retriedAs, traceparent, requestId } = row
   return {
     task: taskViewOf(row),
     accountName,
+    keyId,
     action,
     acceptedAtMs,
     deadlineAtMs,
     timeline,
-    ...defined({ size, quality, purgeAtMs, retryOf, retriedAs, traceparent }),
+    ...defined({ size, quality, purgeAtMs, retryOf, retriedAs, traceparent, requestId }),
   }
 }
 
@@ -132,7 +139,8 @@ const eventsSql = `
   from webhook_delivery where webhook_delivery.task_id = task.task_id`
 
 const detailSql = `
-  select ${taskViewColumns}, account.name as "accountName", action, size, quality, traceparent,
+  select ${taskViewColumns}, account.name as "accountName", key_id as "keyId", action, size, quality, traceparent,
+    request_id as "requestId",
     (extract(epoch from task.created_at) * 1000)::float8 as "acceptedAtMs",
     (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
     (extract(epoch from purge_at) * 1000)::float8 as "purgeAtMs",

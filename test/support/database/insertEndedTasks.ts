@@ -9,6 +9,8 @@ export type EndedTasks = {
   readonly count: number
   readonly keyId?: string
   readonly model?: ModelId
+  /** The channel of the ends. Null: the tasks had no attempt. */
+  readonly channel?: string | null
   readonly status?: 'succeeded' | 'failed'
   /** The price of each task. */
   readonly credits?: number
@@ -33,10 +35,21 @@ export async function newTaskOwner({ account, pool }: Pick<CalmService, 'account
  */
 export async function insertEndedTasks(pool: Pool, given: EndedTasks): Promise<readonly string[]> {
   const { accountId, count, keyId = 'key_x', model = 'familyb-image-2-vip' } = given
-  const { status = 'succeeded', credits = 1, at = 'now()', every = '0' } = given
+  const { status = 'succeeded', credits = 1, at = 'now()', every = '0', channel = 'b-main' } = given
   const prefix = `task_${randomBytes(12).toString('hex')}`
   const to = status === 'succeeded' ? 'spent' : 'available'
-  const values = [accountId, prefix, keyId, model, credits, familyOf(model), every, at, count]
+  const values = [
+    accountId,
+    prefix,
+    keyId,
+    model,
+    credits,
+    familyOf(model),
+    every,
+    at,
+    count,
+    channel,
+  ]
   const { rows } = await pool.query<{ taskId: string }>(
     `with made as materialized (
        select $2 || lpad(n::text, 8, '0') as id, $8::timestamptz + n * $7::interval as at
@@ -55,7 +68,7 @@ export async function insertEndedTasks(pool: Pool, given: EndedTasks): Promise<r
      ), ends as (
        insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, channel,
          created_at)
-       select $1, id, '${status === 'succeeded' ? 'settle' : 'release'}', 'held', '${to}', $5, $3, $4, 'b-main',
+       select $1, id, '${status === 'succeeded' ? 'settle' : 'release'}', 'held', '${to}', $5, $3, $4, $10::text,
          at
        from made
      ), paid as (

@@ -128,6 +128,8 @@ create unique index ledger_topup on ledger (account_id, topup_id) where topup_id
 -- (src/store/accounts/readUsage.ts).
 create index ledger_end on ledger (account_id, created_at) include (kind, model, key_id, channel, credits)
   where kind in ('settle', 'release');
+-- For the entries of an account (src/store/operator/listEntries.ts).
+create index ledger_account on ledger (account_id, created_at, entry_id);
 -- A task has at most one hold, and at most one settle or release.
 create unique index ledger_one_hold on ledger (task_id) where kind = 'hold';
 create unique index ledger_one_end on ledger (task_id) where kind in ('settle', 'release');
@@ -253,10 +255,16 @@ create table task (
   check ((status = 'succeeded') = (answer_id is not null)),
   check (open_attempt is null or (open_attempt = attempts and completed_at is null))
 ) with (fillfactor = 70);
--- For the lists of tasks, newest first (src/store/tasks/listTasks.ts). Only failed tasks have an index of their own: other
--- filters are tested on the tasks of the account one after the other.
-create index task_account on task (account_id, created_at, task_id);
-create index task_failed on task (account_id, created_at, task_id) where status = 'failed';
+-- For the lists of tasks, newest first (src/store/tasks/listTasks.ts), with every column of a filter: the lists read the
+-- rows of what they show alone.
+create index task_account on task (account_id, created_at, task_id)
+  include (status, model, action, failure_code, expires_at, purge_at);
+create index task_failed on task (account_id, created_at, task_id)
+  include (status, model, action, failure_code, purge_at) where status = 'failed';
+-- For finding a task by what a client has of it (src/store/operator/findById.ts). A failed task may have lost its
+-- idempotency key.
+create index task_request on task (request_id);
+create index task_failed_key on task (key_digest) where status = 'failed' and key_digest is not null;
 -- What an account holds, and how many live tasks it has.
 -- Its condition differs from that of `task_due`, so that PostgreSQL never looks for an account's tasks among all live ones.
 create index task_live on task (account_id) include (credits) where completed_at is null;
@@ -351,6 +359,10 @@ create table attempt (
 );
 -- The calls under way of a channel and model.
 create index attempt_open on attempt (channel, model) where closed_at is null;
+-- For counting the calls of the last hour.
+create index attempt_closed on attempt (closed_at) include (channel, class) where closed_at is not null;
+-- For finding a task by the id that its vendor names.
+create index attempt_upstream_request on attempt (upstream_request_id) where upstream_request_id is not null;
 
 -- CHANNELS
 

@@ -1,0 +1,16 @@
+import type { Channel } from '../domain/upstream/channel.ts'
+import type { Queue } from '../store/operator/readQueue.ts'
+import { readQueue } from '../store/operator/readQueue.ts'
+import type { OperationDeps } from './operation.ts'
+
+export type QueueJson = { readonly object: 'queue' } & Queue
+
+export type QueueDeps = Pick<OperationDeps, 'pool'> & {
+  /** Returns the channels of the operator's file. */
+  readonly channels: () => Promise<readonly Channel[]>
+}
+
+/** Shows who waits, since when and for what. */
+export async function showQueue(deps: QueueDeps): Promise<QueueJson> {
+  return { object: 'queue', ...(await readQueue(deps.pool, await deps.channels())) }
+}

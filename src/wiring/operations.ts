@@ -36,6 +36,7 @@ export function createOperations(config: Config, pool: Pool, actor: Actor, parts
         accounts.setAccountModels(deps, input),
       setLimits: (input: Input<typeof accounts.setAccountLimits>) =>
         accounts.setAccountLimits(deps, input),
+      change: (input: Input<typeof accounts.changeAccount>) => accounts.changeAccount(deps, input),
       show: (name: string) => accounts.showAccount(deps, name),
       list: (input: Input<typeof accounts.listAccounts>) => accounts.listAccounts(deps, input),
     },

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { adminRoutes } from '../../src/admin/routes.ts'
@@ -17,7 +19,7 @@ const keyed = adminRoutes
     access,
     path: path.replace('{n}', '1').replaceAll(/\{(\w+)\}/g, 'no_$1'),
   }))
-const private_ = keyed.filter(({ path }) => /\/(?:request|image)/.test(path))
+const contents = keyed.filter(({ path }) => /\/(?:request|image)/.test(path))
 const changes = keyed.filter(({ method }) => method !== 'GET')
 
 function refusalOf({ status, json }: Awaited<ReturnType<typeof boss.send>>): readonly unknown[] {
@@ -27,16 +29,12 @@ function refusalOf({ status, json }: Awaited<ReturnType<typeof boss.send>>): rea
 
 /** Sends a request with headers that `fetch` does not let through. Returns the status and the code of the error. */
 async function askAs(path: string, headers: Record<string, string>) {
-  const { promise, resolve, reject } = Promise.withResolvers<readonly [number, unknown]>()
-  const sent = request(`${url}${path}`, { headers }, (answer) => {
-    collect(answer).then((body) => {
-      const isJson = answer.headers['content-type'] === 'application/json'
-      const code = isJson ? Object(JSON.parse(body.toString())).error?.code : undefined
-      resolve([answer.statusCode ?? 0, code])
-    }, reject)
-  })
-  sent.on('error', reject).end()
-  return promise
+  const sent = request(`${url}${path}`, { headers }).end()
+  const [answer]: IncomingMessage[] = await once(sent, 'response')
+  if (answer === undefined) throw new Error('no answer')
+  const body = (await collect(answer)).toString()
+  const isJson = answer.headers['content-type'] === 'application/json'
+  return [answer.statusCode, isJson ? Object(JSON.parse(body)).error?.code : undefined]
 }
 
 describe('a key', () => {
@@ -61,8 +59,8 @@ describe('a key', () => {
   it('of a viewer reads, changes nothing and sees no prompt and no image', async () => {
     expect((await guest.get('/admin/v1/session')).json).toEqual({ key_id: 'guest', role: 'viewer' })
     expect((await guest.get('/admin/v1/accounts')).status).toBe(200)
-    expect(private_).toHaveLength(3)
-    for (const { method, path } of [...changes, ...private_]) {
+    expect(contents).toHaveLength(3)
+    for (const { method, path } of [...changes, ...contents]) {
       const answer = await guest.send(method, path)
       expect([path, ...refusalOf(answer)]).toEqual([path, 403, 'access_denied', ''])
     }

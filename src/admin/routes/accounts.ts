@@ -6,15 +6,42 @@ import {
   depositCreditsMax,
   topupIdPattern,
 } from '../../domain/accounts/account.ts'
+import {
+  liveTasksLimitMax,
+  requestsLimitMax,
+  requestsPeriods,
+} from '../../domain/accounts/limits.ts'
 import { defined } from '../../domain/defined.ts'
 import { modelIds } from '../../domain/models/models.ts'
 import { succeed } from '../../domain/result.ts'
+import { account as publicAccount } from '../../schema/answers/account.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
 
 const credits = z.int()
 const models = z.array(z.enum(modelIds)).min(1)
 const ofName = z.strictObject({ name: anyText.meta({ description: 'The name of the account.' }) })
+
+const limits = z
+  .strictObject({
+    requests: z
+      .strictObject({
+        limit: z.int().min(1).max(requestsLimitMax),
+        period: z.enum(requestsPeriods),
+      })
+      .nullable()
+      .optional(),
+    live_tasks: z
+      .strictObject({ limit: z.int().min(1).max(liveTasksLimitMax) })
+      .nullable()
+      .optional(),
+  })
+  .transform(({ requests, live_tasks: liveTasks }) => ({
+    requests,
+    liveTasks: liveTasks === null ? null : liveTasks?.limit,
+  }))
+  .optional()
+  .meta({ description: 'Null: no limit. What is absent stays as it is.' })
 
 const account = z
   .object({
@@ -24,6 +51,7 @@ const account = z
     held: credits.meta({ description: 'Held by requests that have not ended.' }),
     spent: credits.meta({ description: 'Charged since the account exists.' }),
     models: models.nullable().meta({ description: 'What it may use. Null: all.' }),
+    limits: publicAccount.shape.limits,
     created_at: z.iso.datetime(),
   })
   .meta({ id: 'AdminAccount', description: 'An account and its credits.' })
@@ -62,6 +90,7 @@ export const accountRoutes: readonly AdminRoute[] = [
       }),
       credits: z.int().min(0).max(depositCreditsMax).default(0),
       models: models.optional(),
+      limits,
     }),
     answer: [201, 'The account.', account],
     refusals: ['account_exists'],
@@ -77,6 +106,18 @@ export const accountRoutes: readonly AdminRoute[] = [
     input: noFields,
     answer: [200, 'The account.', account],
     run: ({ operations, params }) => operations.accounts.show(params.name),
+  }),
+  adminRoute({
+    method: 'PATCH',
+    path: '/admin/v1/accounts/{name}',
+    id: 'changeAccount',
+    tag,
+    summary: 'Set the models or the limits of an account',
+    description: 'What is absent stays as it is. Tasks that are accepted already are made.',
+    params: ofName,
+    input: z.strictObject({ models: models.nullable().optional(), limits }),
+    answer: [200, 'The account.', account],
+    run: ({ operations, params, input }) => operations.accounts.change({ ...params, ...input }),
   }),
   adminRoute({
     method: 'POST',

@@ -1,15 +1,21 @@
-import { assertNever } from '../domain/assertNever.ts'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { AdminCaller } from './authorize.ts'
-import type { AdminRoute } from './context.ts'
+import type { AdminOperations, AdminParts, AdminRoute } from './context.ts'
+import { assertNever } from '../domain/assertNever.ts'
+import { inputMimeTypes } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
-import { sendJson } from '../http/answers/sendBody.ts'
+import { succeed } from '../domain/result.ts'
+import { sendJson, sendStream } from '../http/answers/sendBody.ts'
 import type { HttpFailure, RouteContext } from '../http/context.ts'
+import type { ErrorName } from '../http/errorNames.ts'
 import type { InputSchema } from '../http/intake/receiveInput.ts'
 import { describeInput, receiveInput } from '../http/intake/receiveInput.ts'
-import type { DescribedRoute } from '../http/route.ts'
+import type { Answer, DescribedRoute } from '../http/route.ts'
 import { json } from '../http/route.ts'
 import { camelCase } from '../http/router.ts'
+import type { OperationFailure } from '../operations/operation.ts'
+import { failureText } from '../operations/operation.ts'
+import type { StoredImage } from '../operations/taskContents.ts'
 import { parseFields } from '../schema/extensionRequest.ts'
 
 type Declaration<Params, Input> = Pick<DescribedRoute, 'method' | 'path' | 'id' | 'summary'> & {
@@ -21,66 +27,143 @@ type Declaration<Params, Input> = Pick<DescribedRoute, 'method' | 'path' | 'id' 
   readonly input: InputSchema<Input>
   /** Whose key it needs. Default: a viewer's for GET, an operator's for other methods. */
   readonly access?: AdminCaller['role']
-  readonly answer: readonly [status: 200 | 201, description: string, schema: z.ZodType]
-  /** Codes with which the operation may be refused, besides those of the input. */
+  /** Errors besides those of the input, and besides `not_found` of a path with parameters. */
+  readonly errors?: readonly ErrorName[]
+  /** Codes with which the operation may be refused. */
   readonly refusals?: readonly string[]
-  /** Does what the route is for. */
-  readonly run: (asked: {
-    readonly params: Params
-    readonly input: Input
-    readonly caller: AdminCaller
-  }) => Promise<Result<object, OperationFailure>>
 }
 
-/** Makes a route of the admin API. The key, the parameters and the input are checked before it runs. */
-export function adminRoute<Params, Input>(declaration: Declaration<Params, Input>): AdminRoute {
-  const { params, input, answer, refusals = [], run, ...rest } = declaration
+/** A request whose key, parameters and input are checked. */
+type Asked<Params, Input> = {
+  /** What the caller can do. Each change is recorded with the id of the key. */
+  readonly operations: AdminOperations
+  readonly caller: AdminCaller
+  readonly params: Params
+  readonly input: Input
+}
+
+type Done<Value> = Promise<Result<Value, OperationFailure>>
+
+/** Makes a route that answers JSON, or CSV where the request prefers that. */
+export function adminRoute<Params, Input>({
+  answer: [status, description, schema],
+  run,
+  csv,
+  ...declaration
+}: Declaration<Params, Input> & {
+  readonly answer: readonly [status: 200 | 201, description: string, schema: z.ZodType]
+  /** Does what the route is for. */
+  readonly run: (asked: Asked<Params, Input>) => Done<object>
+  readonly csv?: (asked: Asked<Params, Input>) => Done<string>
+}): AdminRoute {
+  const content = { ...json(schema), ...(csv === undefined ? {} : { 'text/csv': z.string() }) }
+  return route(declaration, { [status]: { description, content } }, async (context, asked) => {
+    if (csv !== undefined) {
+      context.vary('Accept')
+      if (context.accepts('application/json', 'text/csv') === 'text/csv') {
+        const text = await csv(asked)
+        if (!text.ok) return failureOf(text.failure)
+        context.set('Content-Type', 'text/csv; charset=utf-8')
+        context.body = text.value
+        return undefined
+      }
+    }
+    const result = await run(asked)
+    if (!result.ok) return failureOf(result.failure)
+    sendJson(context, status, result.value)
+    return undefined
+  })
+}
+
+const bytes = z.string().meta({ format: 'binary' })
+
+/** Makes a route that answers with an image. A browser that opens it runs nothing in it. */
+export function imageRoute<Params, Input>({
+  run,
+  ...declaration
+}: Declaration<Params, Input> & {
+  readonly run: (asked: Asked<Params, Input>) => Done<StoredImage>
+}): AdminRoute {
+  const answers: Readonly<Record<number, Answer>> = {
+    200: {
+      description: 'The image.',
+      headers: ['Content-Security-Policy'],
+      content: Object.fromEntries(inputMimeTypes.map((type) => [type, bytes])),
+    },
+  }
+  return route(declaration, answers, async (context, asked) => {
+    const image = await run(asked)
+    if (!image.ok) return failureOf(image.failure)
+    const { mimeType, blob } = image.value
+    await sendStream(context, {
+      status: 200,
+      headers: {
+        'Content-Type': mimeType,
+        'Content-Security-Policy': "sandbox; default-src 'none'",
+      },
+      contentLength: blob.bytes,
+      open: async () => blob.content,
+    })
+    return undefined
+  })
+}
+
+/** Makes a route that checks the key, the parameters and the input before it answers. */
+function route<Params, Input>(
+  declaration: Declaration<Params, Input>,
+  answers: Readonly<Record<number, Answer>>,
+  answer: (context: RouteContext, asked: Asked<Params, Input>) => Promise<HttpFailure | undefined>,
+): AdminRoute {
+  const { params, input, errors = [], ...rest } = declaration
   const { method, access = method === 'GET' ? 'viewer' : 'operator' } = rest
-  const [status, description, schema] = answer
   const described = describeInput(method, input)
   const names = Object.keys(params.shape)
+  const ofPath: readonly ErrorName[] = names.length > 0 ? ['invalid_value', 'not_found'] : []
   return {
     ...rest,
     ...described,
     params: params.shape,
     access,
     envelope: 'full',
-    answers: { [status]: { description, content: json(schema) } },
-    errors: [...described.errors, ...(names.length > 0 ? (['not_found'] as const) : [])],
-    refusals,
-    handler:
-      ({ authorize, largeBodies }) =>
-      async (context) => {
-        const caller = authorize(context.req, access)
-        if (!caller.ok) return caller.failure
-        const { keyId: payer } = caller.value
-        context.state.keyId = payer
-        const path = parseFields(params, paramsOf(context, names))
-        if (!path.ok) return path.failure
-        const received = await receiveInput(context, input, { largeBodies, payer })
-        if (!received.ok) return received.failure
-        const asked = { params: path.value, input: received.value, caller: caller.value }
-        const result = await run(asked)
-        if (!result.ok) return failureOf(result.failure)
-        sendJson(context, status, result.value)
-        return undefined
-      },
+    answers,
+    errors: [...described.errors, ...ofPath, ...errors],
+    handler: (parts) => async (context) => {
+      const caller = parts.authorize(context.req, access)
+      if (!caller.ok) return caller.failure
+      context.state.keyId = caller.value.keyId
+      const asked = await receive(parts, context, caller.value.keyId)
+      if (!asked.ok) return asked.failure
+      const operations = parts.operationsOf(caller.value.keyId)
+      return answer(context, { operations, caller: caller.value, ...asked.value })
+    },
+  }
+
+  async function receive({ largeBodies }: AdminParts, context: RouteContext, payer: string) {
+    const given = Object.fromEntries(names.map((name) => [name, context.params[camelCase(name)]]))
+    const path = parseFields(params, given)
+    if (!path.ok) return path
+    const received = await receiveInput(context, input, { largeBodies, payer })
+    return received.ok ? succeed({ params: path.value, input: received.value }) : received
   }
 }
 
 /** The groups of routes, in the order in which readers see them. */
 export const adminTags = {
+  Accounts: 'Who may use it, and their credits.',
+  Keys: 'API keys of accounts.',
+  Tasks: 'What clients asked for, and how it went.',
+  'Contents of tasks': 'Prompts and images. Each look is recorded.',
+  Channels: 'Accounts at vendors.',
+  Webhooks: 'Notifications of accounts, and their deliveries.',
+  Money: 'The ledger, and what was used.',
+  Audit: 'Who changed what.',
   Service: 'Who asks, and whether the process works.',
 } as const
-
-function paramsOf({ params }: RouteContext, names: readonly string[]): object {
-  return Object.fromEntries(names.map((name) => [name, params[camelCase(name)]]))
-}
 
 function failureOf(failure: OperationFailure): HttpFailure {
   switch (failure.kind) {
     case 'not_found':
-      return { tag: 'no_such', message: `There is no ${failure.what}.` }
+      return { tag: 'no_such', message: failureText(failure) }
     case 'refused': {
       const { kind: _kind, ...refusal } = failure
       return { tag: 'operation_refused', ...refusal }
@@ -89,13 +172,3 @@ function failureOf(failure: OperationFailure): HttpFailure {
       return assertNever(failure)
   }
 }
-
-/** Why an operation was not done. */
-type OperationFailure =
-  | { readonly kind: 'not_found'; readonly what: string }
-  | {
-      readonly kind: 'refused'
-      readonly code: string
-      readonly message: string
-      readonly param?: string
-    }

@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import { adminTags } from './adminRoute.ts'
 import type { AdminRoute } from './context.ts'
+import { accountRoutes } from './routes/accounts.ts'
+import { listAuditRoute } from './routes/audit.ts'
+import { channelRoutes } from './routes/channels.ts'
+import { keyRoutes } from './routes/keys.ts'
+import { moneyRoutes } from './routes/money.ts'
 import { getSessionRoute } from './routes/session.ts'
+import { taskContentRoutes } from './routes/taskContents.ts'
+import { taskRoutes } from './routes/tasks.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
 import { sendJson } from '../http/answers/sendBody.ts'
 import type { DocumentAbout } from '../http/apiDocument.ts'
 import { createApiDocument } from '../http/apiDocument.ts'
@@ -35,6 +43,14 @@ const getDocument: AdminRoute = {
 
 /** Every route of the admin API, in the order in which readers see them within their group. */
 export const adminRoutes: readonly AdminRoute[] = [
+  ...accountRoutes,
+  ...keyRoutes,
+  ...taskRoutes,
+  ...taskContentRoutes,
+  ...channelRoutes,
+  ...webhookRoutes,
+  ...moneyRoutes,
+  listAuditRoute,
   getSessionRoute,
   getHealthRoute,
   getReadinessRoute,

@@ -84,7 +84,7 @@ export function createApiDocument(
             ? { LookupError: shortErrorEnvelope }
             : {}),
         },
-        headers: headerComponents(routes),
+        headers: headerComponents(routes, about),
         responses: Object.fromEntries(
           earlyErrors.map((name) => [
             name,
@@ -101,18 +101,10 @@ const methods = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } a
 
 function operationObject(
   route: DescribedRoute,
-  { errors: ofAll }: DocumentAbout,
+  document: DocumentAbout,
 ): ZodOpenApiOperationObject {
   const { id, tag, summary, description: about, params, query, headers, body } = route
-  const errors: readonly ErrorName[] = [
-    'invalid_request',
-    ...ofAll,
-    ...(route.access === 'open' ? [] : (['invalid_api_key'] as const)),
-    ...route.errors,
-    'internal_error',
-  ]
-  const refusals = (route.refusals ?? []).map((code) => ({ status: 409, code }))
-  const byStatus = Map.groupBy([...errors.map(namedError), ...refusals], ({ status }) => status)
+  const byStatus = Map.groupBy(errorsOf(route, document), ({ status }) => status)
   return {
     operationId: id,
     tags: [tag],
@@ -137,6 +129,19 @@ function operationObject(
       ...[...byStatus].map(([status, named]) => [status, errorResponse(named, route)]),
     ]),
   }
+}
+
+/** Returns the errors of a route, except the early ones. */
+function errorsOf(route: DescribedRoute, { errors: ofAll }: DocumentAbout): readonly NamedError[] {
+  const names = new Set<ErrorName>([
+    'invalid_request',
+    ...ofAll,
+    ...(route.access === 'open' ? [] : (['invalid_api_key'] as const)),
+    ...route.errors,
+    'internal_error',
+  ])
+  const refusals = (route.refusals ?? []).map((code) => ({ status: 409, code }))
+  return [...[...names].map(namedError), ...refusals]
 }
 
 function responseObject({
@@ -203,16 +208,14 @@ function headerReferences(uses: readonly HeaderUse[] = []): Record<string, { $re
 }
 
 /** Returns each header that an answer has, once as required and once as optional where both occur. */
-function headerComponents(routes: readonly DescribedRoute[]) {
+function headerComponents(routes: readonly DescribedRoute[], about: DocumentAbout) {
   const ofRoutes = routes.flatMap(({ answers, errorHeaders = [] }) => [
     ...Object.values(answers).flatMap(({ headers = [] }) => headers),
     ...errorHeaders,
   ])
-  const used = new Set<string>([
-    ...commonHeaders,
-    ...ofRoutes,
-    ...Object.values(statusHeaders).flat(),
-  ])
+  const statuses = routes.flatMap((route) => errorsOf(route, about).map(({ status }) => status))
+  const ofErrors = statuses.flatMap((status) => statusHeaders[status] ?? [])
+  const used = new Set<string>([...commonHeaders, ...ofRoutes, ...ofErrors])
   const components = Object.entries(answerHeaders).flatMap(([name, [about, pattern]]) => {
     const header = {
       description: about,

@@ -129,6 +129,27 @@ export async function setAccountLimits(
   })
 }
 
+/** Sets the models, the limits, or both. Each has its own row of the audit. What is absent stays as it is. */
+export async function changeAccount(
+  deps: OperationDeps,
+  {
+    name,
+    models,
+    limits,
+  }: {
+    readonly name: string
+    /** Null: all. */
+    readonly models?: readonly ModelId[] | null | undefined
+    readonly limits?: NewLimits | undefined
+  },
+): AccountResult {
+  if (models !== undefined) {
+    const set = await setAccountModels(deps, { name, ...defined({ models }) })
+    if (!set.ok || limits === undefined) return set
+  }
+  return limits === undefined ? showAccount(deps, name) : setAccountLimits(deps, { name, limits })
+}
+
 function limitsParams({ requests, liveTasks }: NewLimits) {
   return { requests: requests && requestsLimitText(requests), live_tasks: liveTasks }
 }

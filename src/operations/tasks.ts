@@ -217,6 +217,7 @@ function notRetried(result: Exclude<RetryResult, { readonly kind: 'retried' | 'u
   }
 }
 
-function noTask(taskId: string): OperationFailure {
+/** The failure for the id of no task. */
+export function noTask(taskId: string): OperationFailure {
   return { kind: 'not_found', what: `task ${taskId}` }
 }

@@ -2,14 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createAdminApp } from '../admin/app.ts'
 import type { Config } from '../config.ts'
-import { required } from '../config.ts'
+import { inheritedEnvironment, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { databasesOf } from './databases.ts'
 import { explaining } from './explaining.ts'
 import { observeRequests } from '../http/middleware.ts'
 import { createServer, listen } from '../http/server.ts'
+import { createOperationParts } from './operationParts.ts'
+import { createContentOperations, createOperations } from './operations.ts'
 import { createReadiness } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
+import type { Stores } from './stores.ts'
 import { openStores } from './stores.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
@@ -39,6 +42,7 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
   const look = createReadiness(stores)
   const app = createAdminApp({
     keys,
+    operationsOf: createOperationsOf(config, stores),
     host,
     allowedHosts,
     randomBytes,
@@ -62,5 +66,15 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
       clearTimeout(timer)
       await stores.close()
     },
+  }
+}
+
+/** Returns what the owner of each key can do. */
+function createOperationsOf(config: Config, { pool, blobs }: Stores) {
+  const parts = createOperationParts(config, inheritedEnvironment())
+  return (keyId: string) => {
+    const actor = `admin:${keyId}` as const
+    const contents = createContentOperations(pool, actor, blobs)
+    return { ...createOperations(config, pool, actor, parts), contents }
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
 import * as accounts from '../operations/accounts.ts'
 import { listAudit } from '../operations/audit.ts'
 import * as channels from '../operations/channels.ts'
@@ -13,6 +14,7 @@ import * as manyTasks from '../operations/manyTasks.ts'
 import type { Actor } from '../operations/operation.ts'
 import { showOverview } from '../operations/overview.ts'
 import { showQueue } from '../operations/queue.ts'
+import * as contents from '../operations/taskContents.ts'
 import * as tasks from '../operations/tasks.ts'
 import type { UsageInput } from '../operations/usage.ts'
 import { countUsage } from '../operations/usage.ts'
@@ -34,6 +36,7 @@ export function createOperations(config: Config, pool: Pool, actor: Actor, parts
         accounts.setAccountModels(deps, input),
       setLimits: (input: Input<typeof accounts.setAccountLimits>) =>
         accounts.setAccountLimits(deps, input),
+      change: (input: Input<typeof accounts.changeAccount>) => accounts.changeAccount(deps, input),
       show: (name: string) => accounts.showAccount(deps, name),
       list: (input: Input<typeof accounts.listAccounts>) => accounts.listAccounts(deps, input),
     },
@@ -79,5 +82,18 @@ export function createOperations(config: Config, pool: Pool, actor: Actor, parts
     audit: { list: (input: Input<typeof listAudit>) => listAudit(deps, input) },
   }
 }
+
+/** Creates what an operator sees of prompts and images. Only the admin process has it. */
+export function createContentOperations(pool: Pool, actor: Actor, blobs: BlobStore) {
+  const deps = { pool, actor, blobs }
+  return {
+    request: (taskId: string) => contents.showRequest(deps, taskId),
+    sourceImage: (input: Input<typeof contents.openSourceImage>) =>
+      contents.openSourceImage(deps, input),
+    image: (taskId: string) => contents.openTaskImage(deps, taskId),
+  }
+}
+
+export type ContentOperations = ReturnType<typeof createContentOperations>
 
 export type Operations = Readonly<ReturnType<typeof createOperations>>

@@ -1,6 +1,8 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { adminRoutes, createAdminDocument } from '../../src/admin/routes.ts'
 import { createApiDocument } from '../../src/http/apiDocument.ts'
+import type { DescribedRoute } from '../../src/http/route.ts'
 import { routes } from '../../src/http/routes.ts'
 
 let source: string
@@ -8,13 +10,19 @@ beforeAll(() => {
   source = JSON.stringify(createApiDocument(routes, { publicUrl: 'https://images.example.test' }))
 })
 
+async function problemsOf(source: string) {
+  const config = await createConfig({ extends: ['recommended'] })
+  const problems = await lintFromString({ source, config })
+  return problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])
+}
+
 describe('the OpenAPI document', () => {
   it('is clean by the recommended rules of Redocly [pages-1]', async () => {
-    const config = await createConfig({ extends: ['recommended'] })
-    const problems = await lintFromString({ source, config })
-    expect(
-      problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]),
-    ).toEqual([])
+    expect(await problemsOf(source)).toEqual([])
+  })
+
+  it('of the admin API is clean too', async () => {
+    expect(await problemsOf(JSON.stringify(createAdminDocument()))).toEqual([])
   })
 
   it('marks what the API contract does not contain [ext-6]', () => {
@@ -32,7 +40,10 @@ describe('the OpenAPI document', () => {
   })
 })
 
-describe('the routes', () => {
+describe.each<[string, readonly DescribedRoute[]]>([
+  ['the API', routes],
+  ['the admin API', adminRoutes],
+])('the routes of %s', (_name, routes) => {
   it('each have a name of their own', () => {
     const names = routes.map(({ id }) => id)
     expect(new Set(names).size).toBe(names.length)

@@ -31,16 +31,20 @@ type Response = {
 const methodStatuses = [204, 405]
 
 /**
- * Returns functions that compare answers of the API with its OpenAPI document. Both return what is not as
+ * Returns functions that compare answers of an API with its OpenAPI document. Both return what is not as
  * described. Paths that the document does not contain are not checked. `head` checks status, headers and
  * media type; `body` checks a JSON body.
  */
-export function createDescribedAnswers() {
-  const document: Document = closed(createApiDocument(routes, { publicUrl: 'http://127.0.0.1' }))
+export function createDescribedAnswers(
+  described: object = createApiDocument(routes, { publicUrl: 'http://127.0.0.1' }),
+) {
+  const document: Document = closed(described)
   const ajv = new Ajv2020({ strict: false })
   addFormats.default(ajv)
   ajv.addSchema(document, 'document')
-  const patterns = Object.keys(document.paths).map((path) => ({ path, pattern: patternOf(path) }))
+  // A path without parameters comes before one that has a parameter in its place.
+  const paths = Object.keys(document.paths).toSorted((a, b) => braces(a) - braces(b))
+  const patterns = paths.map((path) => ({ path, pattern: patternOf(path) }))
   const headerNames = new Set(Object.keys(document.components.headers).map(headerName))
 
   /** Returns the description of an answer and its place in the document. Absent when the path is unknown. */
@@ -112,6 +116,10 @@ function typeFaults({ content }: Response, method: string, headers: Headers): st
 /** Removes the suffix of an optional header. */
 function headerName(component: string): string {
   return component.replace(/\.optional$/, '')
+}
+
+function braces(path: string): number {
+  return path.split('{').length
 }
 
 function patternOf(path: string): RegExp {

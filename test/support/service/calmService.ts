@@ -10,7 +10,7 @@ import { startDarkroomProcess } from './testService.ts'
 import { createAccounts } from './testAccount.ts'
 
 /**
- * The service that all tests of a run share: two APIs and one worker at debug level, with one channel for each
+ * The service that all tests of a run share: two APIs, one worker and the admin process at debug level, with one channel for each
  * family, both to one simulator. A test makes accounts of its own, and gives its prompts texts that no other
  * test uses. It neither stops a process nor pauses a channel nor makes one cool down, and stops each API that
  * it starts.
@@ -21,6 +21,8 @@ export type CalmService = RunningService & {
   /** The addresses of the pages for operators, of the APIs and of the worker. */
   readonly internalUrls: readonly [string, string]
   readonly workerUrl: string
+  /** The base URL of the admin process. */
+  readonly adminUrl: string
   /** Where the worker serves the metrics of Temporal's SDK. */
   readonly sdkUrl: string
 }
@@ -49,6 +51,7 @@ async function open(): Promise<CalmService> {
     urls,
     internalUrls,
     workerUrl,
+    adminUrl: `http://127.0.0.1:${value('ADMIN_PORT')}`,
     sdkUrl,
     simulator: createSimulatorClient(simulatorUrl),
     databaseUrl: value('DATABASE_URL'),

@@ -6,6 +6,7 @@ import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { freePort, freeStartPorts } from '../ports.ts'
 import type { TestProcess } from '../service/testProcess.ts'
 import { startTestProcess } from '../service/testProcess.ts'
+import { adminKeys } from '../service/adminClient.ts'
 import { simulatorFile, upstreamCredentials, writeOperatorFile } from '../service/simulatorFile.ts'
 import { memoryFolder, spawnStart } from './spawnStart.ts'
 
@@ -70,6 +71,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
       ...upstreamCredentials,
       DARKROOM_CONFIG: operatorFile,
       LOG_LEVEL: 'debug',
+      ADMIN_KEYS: adminKeys,
       TEMPORAL_METRICS_ADDRESS: `127.0.0.1:${sdkPort}`,
     }
     const start = await spawnStart(dataDir, logPath('start'), { ...given, ...ports })

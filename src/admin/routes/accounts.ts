@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { adminRoute } from '../adminRoute.ts'
+import type { AdminRoute } from '../context.ts'
+import {
+  accountNamePattern,
+  depositCreditsMax,
+  topupIdPattern,
+} from '../../domain/accounts/account.ts'
+import {
+  liveTasksLimitMax,
+  requestsLimitMax,
+  requestsPeriods,
+} from '../../domain/accounts/limits.ts'
+import { defined } from '../../domain/defined.ts'
+import { modelIds } from '../../domain/models/models.ts'
+import { succeed } from '../../domain/result.ts'
+import { account as publicAccount } from '../../schema/answers/account.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
+import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
+
+const credits = z.int()
+const models = z.array(z.enum(modelIds)).min(1)
+const ofName = z.strictObject({ name: anyText.meta({ description: 'The name of the account.' }) })
+
+const limits = z
+  .strictObject({
+    requests: z
+      .strictObject({
+        limit: z.int().min(1).max(requestsLimitMax),
+        period: z.enum(requestsPeriods),
+      })
+      .nullable()
+      .optional(),
+    live_tasks: z
+      .strictObject({ limit: z.int().min(1).max(liveTasksLimitMax) })
+      .nullable()
+      .optional(),
+  })
+  .transform(({ requests, live_tasks: liveTasks }) => ({
+    requests,
+    liveTasks: liveTasks === null ? null : liveTasks?.limit,
+  }))
+  .optional()
+  .meta({ description: 'Null: no limit. What is absent stays as it is.' })
+
+const account = z
+  .object({
+    account_id: z.string(),
+    name: z.string(),
+    available: credits.meta({ description: 'Can be held by new requests.' }),
+    held: credits.meta({ description: 'Held by requests that have not ended.' }),
+    spent: credits.meta({ description: 'Charged since the account exists.' }),
+    models: models.nullable().meta({ description: 'What it may use. Null: all.' }),
+    limits: publicAccount.shape.limits,
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'AdminAccount', description: 'An account and its credits.' })
+
+const topup = z
+  .object({ topup_id: z.string(), credits, account })
+  .meta({ id: 'Topup', description: 'A movement of credits, and the account after it.' })
+
+const tag = 'Accounts'
+
+export const accountRoutes: readonly AdminRoute[] = [
+  adminRoute({
+    method: 'GET',
+    path: '/admin/v1/accounts',
+    id: 'listAccounts',
+    tag,
+    summary: 'List accounts by name',
+    params: noFields,
+    input: pageQuery.extend({
+      after: pageQuery.shape.after.meta({ description: 'The last name of the previous page.' }),
+      search: anyText.optional().meta({ description: 'How the names begin.' }),
+    }),
+    answer: [200, 'Accounts, sorted by name.', listOf(account)],
+    run: async ({ operations, input }) => succeed(await operations.accounts.list(defined(input))),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/accounts',
+    id: 'createAccount',
+    tag,
+    summary: 'Create an account',
+    params: noFields,
+    input: z.strictObject({
+      name: z.string().regex(accountNamePattern, {
+        error: '1 to 100 letters, digits and . _ @ + -, the first one a letter or digit',
+      }),
+      credits: z.int().min(0).max(depositCreditsMax).default(0),
+      models: models.optional(),
+      limits,
+    }),
+    answer: [201, 'The account.', account],
+    refusals: ['account_exists'],
+    run: ({ operations, input }) => operations.accounts.create(defined(input)),
+  }),
+  adminRoute({
+    method: 'GET',
+    path: '/admin/v1/accounts/{name}',
+    id: 'getAccount',
+    tag,
+    summary: 'Read an account',
+    params: ofName,
+    input: noFields,
+    answer: [200, 'The account.', account],
+    run: ({ operations, params }) => operations.accounts.show(params.name),
+  }),
+  adminRoute({
+    method: 'PATCH',
+    path: '/admin/v1/accounts/{name}',
+    id: 'changeAccount',
+    tag,
+    summary: 'Set the models or the limits of an account',
+    description: 'What is absent stays as it is. Tasks that are accepted already are made.',
+    params: ofName,
+    input: z.strictObject({ models: models.nullable().optional(), limits }),
+    answer: [200, 'The account.', account],
+    run: ({ operations, params, input }) => operations.accounts.change({ ...params, ...input }),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/accounts/{name}/topups',
+    id: 'topUpAccount',
+    tag,
+    summary: 'Move credits into an account, or take some back',
+    description:
+      'The same `topup_id` again moves nothing and gets the same answer, so a lost answer is no reason to fear.',
+    params: ofName,
+    input: z.strictObject({
+      topup_id: z
+        .string()
+        .regex(topupIdPattern, { error: '1 to 100 visible ASCII characters without spaces' })
+        .meta({ description: 'Your name for this movement.', example: 'invoice-2026-117' }),
+      credits: z
+        .int()
+        .min(-depositCreditsMax)
+        .max(depositCreditsMax)
+        .refine((value) => value !== 0, { error: 'a whole number other than 0' })
+        .meta({ description: 'Below 0: taken back, as far as they are available.', example: 5000 }),
+    }),
+    answer: [200, 'The movement, and the account after it.', topup],
+    refusals: ['credits_limit_exceeded', 'insufficient_credits', 'idempotency_conflict'],
+    run: ({ operations, params, input }) =>
+      operations.accounts.topUp({ ...params, credits: input.credits, topupId: input.topup_id }),
+  }),
+]

@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { adminRoute } from '../adminRoute.ts'
+import type { AdminRoute } from '../context.ts'
+import { succeed } from '../../domain/result.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
+import { anyText, listOf } from '../schemas/parameters.ts'
+
+const ofChannel = z.strictObject({ name: anyText.meta({ description: 'The name of a channel.' }) })
+
+const channel = z
+  .object({
+    name: z.string(),
+    paused_at: z.iso.datetime().nullable(),
+    pause_reason: z.string().nullable(),
+    in_flight: z.int().meta({ description: 'The calls under way.' }),
+    cooldowns: z.array(z.object({ model: z.string(), until: z.iso.datetime() })),
+  })
+  .meta({ id: 'Channel', description: 'An account at a vendor, and its state.' })
+
+const check = z
+  .object({
+    name: z.string(),
+    result: z.enum([
+      ...(['accepted', 'refused', 'not_checked', 'unclear', 'unreachable'] as const),
+      'no_credential',
+    ]),
+    url: z.string(),
+    header: z.string().meta({ description: 'The name of the header with the credential.' }),
+    http_status: z.int().nullable(),
+    latency_ms: z.int().nullable(),
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'ChannelCheck', description: 'The answer to a call that costs nothing.' })
+
+const tag = 'Channels'
+
+export const channelRoutes: readonly AdminRoute[] = [
+  adminRoute({
+    method: 'GET',
+    path: '/admin/v1/channels',
+    id: 'listChannels',
+    tag,
+    summary: 'List channels by name',
+    params: noFields,
+    input: noFields,
+    answer: [200, 'Every channel that a worker has had.', listOf(channel)],
+    run: async ({ operations }) => succeed(await operations.channels.list()),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/channels/{name}/pause',
+    id: 'pauseChannel',
+    tag,
+    summary: 'Pause a channel',
+    description:
+      'No call begins on it. A paused channel keeps the time and the reason of its pause.',
+    params: ofChannel,
+    input: z.strictObject({
+      reason: anyText.default('paused by the operator').meta({ description: 'For colleagues.' }),
+    }),
+    answer: [200, 'The channel.', channel],
+    run: ({ operations, params, input }) => operations.channels.pause({ ...params, ...input }),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/channels/{name}/resume',
+    id: 'resumeChannel',
+    tag,
+    summary: 'End the pause and the cooldowns of a channel',
+    params: ofChannel,
+    input: noFields,
+    answer: [200, 'The channel.', channel],
+    run: ({ operations, params }) => operations.channels.resume(params.name),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/channels/{name}/check',
+    id: 'checkChannel',
+    tag,
+    summary: 'Make one call on a channel that costs nothing',
+    params: ofChannel,
+    input: noFields,
+    answer: [200, 'What came back.', check],
+    run: ({ operations, params }) => operations.channels.check(params.name),
+  }),
+]

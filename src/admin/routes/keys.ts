@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { adminRoute } from '../adminRoute.ts'
+import type { AdminRoute } from '../context.ts'
+import { depositCreditsMax } from '../../domain/accounts/account.ts'
+import { budgetPeriods } from '../../domain/accounts/budget.ts'
+import { defined } from '../../domain/defined.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
+import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
+
+const dayMs = 86_400_000
+const daysMax = 36_500
+
+const ofAccount = z.strictObject({
+  name: anyText.meta({ description: 'The name of the account.' }),
+})
+const ofKey = z.strictObject({ key_id: anyText.meta({ description: 'The id of a key.' }) })
+
+/** A budget as operators write it, such as `5000/day`. */
+const budget = z
+  .string()
+  .transform((text, context) => {
+    const [, digits, name] = /^([1-9]\d{0,12})\/([a-z]+)$/.exec(text) ?? []
+    const period = budgetPeriods.find((each) => each === name)
+    const credits = Number(digits)
+    if (period !== undefined && credits <= depositCreditsMax) return { credits, period }
+    const message = `credits per period, such as 5000/day; the periods are ${budgetPeriods.join(', ')}`
+    context.addIssue({ code: 'custom', message })
+    return z.NEVER
+  })
+  .meta({ description: 'Credits per period, in UTC.', example: '5000/day' })
+
+const key = z
+  .object({
+    key_id: z.string(),
+    account: z.string().meta({ description: 'The name of the account.' }),
+    prefix: z.string().meta({ description: 'The first characters of the secret.' }),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime().nullable(),
+    revoked_at: z.iso.datetime().nullable(),
+    budget: z.string().nullable().meta({ description: 'Such as `5000/day`.' }),
+    used: z.int().nullable().meta({
+      description: 'What the submits of the present period hold or have spent.',
+    }),
+    renews_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Key', description: 'An API key without its secret.' })
+
+const newKey = key
+  .extend({ secret: z.string().meta({ description: 'No other answer contains it.' }) })
+  .meta({ id: 'KeyWithSecret', description: 'A new API key.' })
+
+const tag = 'Keys'
+
+export const keyRoutes: readonly AdminRoute[] = [
+  adminRoute({
+    method: 'GET',
+    path: '/admin/v1/accounts/{name}/keys',
+    id: 'listKeys',
+    tag,
+    summary: 'List the keys of an account, oldest first',
+    params: ofAccount,
+    input: pageQuery,
+    answer: [200, 'Keys, also revoked and expired ones.', listOf(key)],
+    run: ({ operations, params, input }) =>
+      operations.keys.list({ account: params.name, ...defined(input) }),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/accounts/{name}/keys',
+    id: 'createKey',
+    tag,
+    summary: 'Make an API key',
+    params: ofAccount,
+    input: z.strictObject({
+      expires_days: z
+        .number()
+        .positive()
+        .max(daysMax)
+        .transform((days) => Math.round(days * dayMs))
+        .optional()
+        .meta({ description: 'Absent: never. 0.5 is twelve hours.', example: 90 }),
+      budget: budget.optional(),
+    }),
+    answer: [201, 'The key and its secret.', newKey],
+    run: ({ operations, params, input }) =>
+      operations.keys.create({
+        account: params.name,
+        ...defined({ expiresInMs: input.expires_days, budget: input.budget }),
+      }),
+  }),
+  adminRoute({
+    method: 'PATCH',
+    path: '/admin/v1/keys/{key_id}',
+    id: 'setKeyBudget',
+    tag,
+    summary: 'Set or remove the budget of a key',
+    description: 'What the present period holds or has spent counts from the start.',
+    params: ofKey,
+    input: z.strictObject({ budget: budget.nullable() }),
+    answer: [200, 'The key.', key],
+    run: ({ operations, params, input }) =>
+      operations.keys.setBudget({ keyId: params.key_id, ...defined(input) }),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/keys/{key_id}/revoke',
+    id: 'revokeKey',
+    tag,
+    summary: 'Revoke a key',
+    description:
+      'It is refused from the next request on. A revoked key keeps its time of revocation.',
+    params: ofKey,
+    input: noFields,
+    answer: [200, 'The key.', key],
+    run: ({ operations, params }) => operations.keys.revoke(params.key_id),
+  }),
+]

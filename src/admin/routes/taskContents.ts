@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { adminRoute, imageRoute } from '../adminRoute.ts'
+import type { AdminRoute } from '../context.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
+import { ofTask, taskRequest } from '../schemas/task.ts'
+
+const shared = {
+  method: 'GET',
+  tag: 'Contents of tasks',
+  access: 'operator',
+  input: noFields,
+} as const
+
+/** What clients sent and got. Only operators see it, and each look is recorded. */
+export const taskContentRoutes: readonly AdminRoute[] = [
+  adminRoute({
+    ...shared,
+    path: '/admin/v1/tasks/{task_id}/request',
+    id: 'getTaskRequest',
+    summary: 'Read the prompt of a task',
+    description: 'Kept until success, and of a failed task as long as it can be retried.',
+    params: ofTask,
+    answer: [200, 'What the client asked for.', taskRequest],
+    refusals: ['inputs_gone'],
+    run: ({ operations, params }) => operations.contents.request(params.task_id),
+  }),
+  imageRoute({
+    ...shared,
+    path: '/admin/v1/tasks/{task_id}/request/images/{n}',
+    id: 'getSourceImage',
+    summary: 'Read a source image of a task',
+    params: ofTask.extend({
+      n: z
+        .string()
+        .regex(/^[1-9]\d?$/, { error: 'the number of an image, from 1' })
+        .transform(Number)
+        .meta({ example: '1' }),
+    }),
+    refusals: ['inputs_gone'],
+    run: ({ operations, params: { task_id: taskId, n } }) =>
+      operations.contents.sourceImage({ taskId, n }),
+  }),
+  imageRoute({
+    ...shared,
+    path: '/admin/v1/tasks/{task_id}/image',
+    id: 'getTaskImage',
+    summary: 'Read the image of a task',
+    params: ofTask,
+    refusals: ['no_image'],
+    run: ({ operations, params }) => operations.contents.image(params.task_id),
+  }),
+]

@@ -1,0 +1,126 @@
+import { z } from 'zod'
+import { adminRoute } from '../adminRoute.ts'
+import type { AdminRoute } from '../context.ts'
+import { defined } from '../../domain/defined.ts'
+import { taskFailureCodes } from '../../domain/failure.ts'
+import { modelIds } from '../../domain/models/models.ts'
+import { publicStatuses } from '../../domain/tasks/task.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
+import { anyText, listOf, many, pageQuery } from '../schemas/parameters.ts'
+import { cancelledMany, ofTask, retried, retriedMany, taskRow, taskStory } from '../schemas/task.ts'
+
+/** Which tasks. A field that is absent matches every task. */
+const filter = {
+  account: anyText.optional().meta({ description: 'The name of an account.' }),
+  model: z.enum(modelIds).optional(),
+}
+const failureCode = z.enum(taskFailureCodes).optional()
+
+type Given = z.output<z.ZodObject<typeof filter>>
+
+function filterOf({ account, model }: Given) {
+  return defined({ account, model })
+}
+
+const tag = 'Tasks'
+const cancelRefusals = ['call_under_way', 'work_possible', 'succeeded', 'failed'] as const
+const retryRefusals = ['not_failed', 'already_retried', 'inputs_gone', 'insufficient'] as const
+
+export const taskRoutes: readonly AdminRoute[] = [
+  adminRoute({
+    method: 'GET',
+    path: '/admin/v1/tasks',
+    id: 'listTasks',
+    tag,
+    summary: 'List tasks of any account, newest first',
+    params: noFields,
+    input: z.strictObject({
+      limit: pageQuery.shape.limit,
+      ...filter,
+      status: z.enum(publicStatuses).optional(),
+      failure_code: failureCode,
+    }),
+    answer: [200, 'Records of tasks.', listOf(taskRow)],
+    errors: ['model_not_found', 'not_found'],
+    run: ({ operations, input }) => {
+      const { status, failure_code: failureCode, limit } = input
+      const more = defined({ status, failureCode })
+      return operations.tasks.list({ limit, ...filterOf(input), ...more })
+    },
+  }),
+  adminRoute({
+    method: 'GET',
+    path: '/admin/v1/tasks/{task_id}',
+    id: 'getTask',
+    tag,
+    summary: 'Read the story of a task',
+    params: ofTask,
+    input: noFields,
+    answer: [200, 'The task and its events.', taskStory],
+    run: ({ operations, params }) => operations.tasks.show(params.task_id),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/tasks/{task_id}/cancel',
+    id: 'cancelTask',
+    tag,
+    summary: 'Cancel a task',
+    description: 'Refused while a call is under way, and after one that may have done work.',
+    params: ofTask,
+    input: noFields,
+    answer: [200, 'The task is cancelled.', z.object({ cancelled: z.literal(true) })],
+    refusals: cancelRefusals,
+    run: ({ operations, params }) => operations.tasks.cancel(params.task_id),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/tasks/{task_id}/retry',
+    id: 'retryTask',
+    tag,
+    summary: 'Make a failed task again',
+    description: 'Makes a new task, at today’s price and with a new deadline.',
+    params: ofTask,
+    input: noFields,
+    answer: [200, 'The new task, and the one that failed.', retried],
+    refusals: retryRefusals,
+    run: ({ operations, params }) => operations.tasks.retry(params.task_id),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/tasks/retry',
+    id: 'retryTasks',
+    tag,
+    summary: 'Make failed tasks again that nobody has made again yet',
+    params: noFields,
+    input: z.strictObject({
+      filter: z.strictObject({ ...filter, failure_code: failureCode }),
+      ...many,
+    }),
+    answer: [200, 'What was done, or what would be.', retriedMany],
+    errors: ['not_found'],
+    run: ({ operations, input: { filter: given, limit, dry_run: dryRun } }) => {
+      const failureCode = given.failure_code
+      const filter = { ...filterOf(given), ...defined({ failureCode }) }
+      return operations.tasks.retryMany({ filter, limit, dryRun })
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/tasks/cancel',
+    id: 'cancelTasks',
+    tag,
+    summary: 'Cancel live tasks',
+    params: noFields,
+    input: z.strictObject({
+      filter: z.strictObject({ ...filter, status: z.enum(['queued', 'processing']).optional() }),
+      ...many,
+    }),
+    answer: [200, 'What was done, or what would be.', cancelledMany],
+    errors: ['not_found'],
+    run: ({ operations, input: { filter: given, limit, dry_run: dryRun } }) => {
+      const { status } = given
+      const filter = { ...filterOf(given), ...defined({ status }) }
+      return operations.tasks.cancelMany({ filter, limit, dryRun })
+    },
+  }),
+]

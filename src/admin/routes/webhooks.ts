@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { adminRoute } from '../adminRoute.ts'
+import type { AdminRoute } from '../context.ts'
+import { defined } from '../../domain/defined.ts'
+import { delivery } from '../../schema/answers/webhook.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
+import { anyText, listOf, many, pageQuery, refusal } from '../schemas/parameters.ts'
+
+const ofWebhook = z.strictObject({
+  webhook_id: anyText.meta({ description: 'The id of a webhook.' }),
+})
+
+const webhook = z
+  .object({
+    webhook_id: z.string(),
+    account: z.string().meta({ description: 'The name of the account.' }),
+    url: z.string(),
+    status: z.enum(['active', 'disabled']),
+    key_id: z.string().meta({ description: 'The key of WEBHOOK_KEYS behind its secret.' }),
+    created_at: z.iso.datetime(),
+    pending: z.int().meta({ description: 'Deliveries that wait.' }),
+    oldest_pending_at: z.iso.datetime().nullable(),
+    failing_since: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'AdminWebhook', description: 'A webhook of any account.' })
+
+const redelivered = z.union([
+  z.object({ would_redeliver: z.array(z.string()) }),
+  z.object({
+    redelivered: z.array(z.string()),
+    refused: z.array(z.object({ delivery_id: z.string(), ...refusal })),
+  }),
+])
+
+const tag = 'Webhooks'
+
+export const webhookRoutes: readonly AdminRoute[] = [
+  adminRoute({
+    method: 'GET',
+    path: '/admin/v1/webhooks',
+    id: 'listWebhooks',
+    tag,
+    summary: 'List webhooks, newest first',
+    params: noFields,
+    input: pageQuery.extend({
+      account: anyText.optional().meta({ description: 'The name of an account.' }),
+    }),
+    answer: [200, 'Webhooks that are not deleted.', listOf(webhook)],
+    errors: ['not_found'],
+    run: ({ operations, input }) => operations.webhooks.list(defined(input)),
+  }),
+  adminRoute({
+    method: 'GET',
+    path: '/admin/v1/webhooks/{webhook_id}/deliveries',
+    id: 'listDeliveries',
+    tag,
+    summary: 'List the deliveries of a webhook, newest first',
+    params: ofWebhook,
+    input: pageQuery.extend({
+      status: z.enum(['pending', 'delivered', 'failed']).optional(),
+    }),
+    answer: [200, 'Deliveries with their tries.', listOf(delivery)],
+    run: ({ operations, params, input }) =>
+      operations.webhooks.deliveries({ webhookId: params.webhook_id, ...defined(input) }),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/deliveries/{delivery_id}/redeliver',
+    id: 'redeliver',
+    tag,
+    summary: 'Deliver an event now',
+    description: 'It keeps its id, so that the receiver can tell that it is the same.',
+    params: z.strictObject({
+      delivery_id: anyText.meta({ description: 'The id of a delivery.' }),
+    }),
+    input: noFields,
+    answer: [200, 'The delivery, which is pending.', delivery],
+    refusals: ['webhook_disabled'],
+    run: ({ operations, params }) => operations.webhooks.redeliver(params.delivery_id),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/webhooks/{webhook_id}/redeliver',
+    id: 'redeliverMany',
+    tag,
+    summary: 'Deliver failed events of a webhook now, newest first',
+    params: ofWebhook,
+    input: z.strictObject({ status: z.literal('failed'), ...many }),
+    answer: [200, 'What was done, or what would be.', redelivered],
+    run: ({ operations, params, input: { limit, dry_run: dryRun } }) =>
+      operations.webhooks.redeliverFailed({ webhookId: params.webhook_id, limit, dryRun }),
+  }),
+  adminRoute({
+    method: 'POST',
+    path: '/admin/v1/webhooks/{webhook_id}/disable',
+    id: 'disableWebhook',
+    tag,
+    summary: 'Disable a webhook',
+    description: 'What it has pending fails. Its account can enable it.',
+    params: ofWebhook,
+    input: noFields,
+    answer: [
+      200,
+      'The webhook is disabled.',
+      z.object({ webhook_id: z.string(), status: z.literal('disabled') }),
+    ],
+    run: ({ operations, params }) => operations.webhooks.disable(params.webhook_id),
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: '/admin/v1/webhooks/{webhook_id}',
+    id: 'deleteWebhook',
+    tag,
+    summary: 'Delete a webhook',
+    description: 'What it has pending fails.',
+    params: ofWebhook,
+    input: noFields,
+    answer: [
+      200,
+      'The webhook is deleted.',
+      z.object({ webhook_id: z.string(), deleted: z.literal(true) }),
+    ],
+    run: ({ operations, params }) => operations.webhooks.delete(params.webhook_id),
+  }),
+]

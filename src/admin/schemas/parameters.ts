@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { limitParameter } from '../../schema/listQuery.ts'
+
+/** A name or an id, as an operator found it. PostgreSQL has no text with NUL. */
+export const anyText = z
+  .string()
+  .regex(/^[^\0]{1,300}$/, { error: 'a text of 1 to 300 characters' })
+  .meta({ example: 'text' })
+
+/** The query of a list: how many rows, after which one. */
+export const pageQuery = z.strictObject({
+  limit: limitParameter,
+  after: anyText.optional().meta({
+    description: 'The id of the last row of the previous page. The list continues after it.',
+  }),
+})
+
+/** The id of a row that PostgreSQL numbers. */
+export const numberedRow = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/, { error: 'the id of a row from the previous page' })
+  .transform(Number)
+  .meta({ description: pageQuery.shape.after.description, example: '1000' })
+
+const manyMax = 100
+
+/** How many things one request changes, and whether it only names them. */
+export const many = {
+  dry_run: z.boolean().meta({ description: 'True: only names what would be done.' }),
+  limit: z.int().min(1).max(manyMax).default(manyMax),
+}
+
+/** Why one of many was refused. */
+export const refusal = { reason: z.string(), message: z.string() }
+
+export function listOf<Row extends z.ZodType>(row: Row) {
+  return z.object({
+    object: z.literal('list'),
+    data: z.array(row),
+    has_more: z.boolean().meta({ description: 'Whether more rows follow.' }),
+  })
+}

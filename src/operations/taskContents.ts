@@ -1,0 +1,121 @@
+import type { Json, JsonObject } from '../domain/json.ts'
+import type { ImageMimeType } from '../domain/models/models.ts'
+import type { BlobStore, FoundBlob } from '../domain/ports/blobStore.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest.ts'
+import { answerImageKey } from '../domain/upstream/answerMeta.ts'
+import { readImage, readRequest } from '../store/operator/readContents.ts'
+import { audited } from './audit.ts'
+import type { OperationDeps, OperationFailure } from './operation.ts'
+import { noTask } from './tasks.ts'
+
+// What clients sent and got. Each look is recorded, because prompts and images are private.
+
+export type RequestJson = {
+  readonly task_id: string
+  /** Of a document of family A, all its texts, each on lines of its own. */
+  readonly prompt: string
+  readonly model: string
+  readonly action: string
+  readonly size: string | null
+  readonly quality: string | null
+  readonly images: readonly {
+    /** From 1. */
+    readonly n: number
+    readonly mime_type: ImageMimeType
+    readonly bytes: number
+  }[]
+}
+
+export type ContentDeps = OperationDeps & { readonly blobs: Pick<BlobStore, 'read'> }
+
+export type StoredImage = { readonly mimeType: ImageMimeType; readonly blob: FoundBlob }
+
+/** Shows what a client asked for, as long as it is kept. */
+export async function showRequest(
+  deps: OperationDeps,
+  taskId: string,
+): Promise<Result<RequestJson, OperationFailure>> {
+  const request = await lookAtRequest(deps, taskId, {})
+  if (!request.ok) return request
+  const { model, action, size, quality, body, inputs } = request.value
+  return succeed({
+    task_id: taskId,
+    prompt: body.kind === 'prompt' ? body.prompt : textsOf(body.content),
+    model,
+    action,
+    size: size ?? null,
+    quality: quality ?? null,
+    images: inputs.map(({ mimeType, bytes }, i) => ({ n: i + 1, mime_type: mimeType, bytes })),
+  })
+}
+
+/** Opens the source image with the number `n` of a request, from 1. */
+export async function openSourceImage(
+  deps: ContentDeps,
+  { taskId, n }: { readonly taskId: string; readonly n: number },
+): Promise<Result<StoredImage, OperationFailure>> {
+  const request = await lookAtRequest(deps, taskId, { image: n })
+  if (!request.ok) return request
+  const input = request.value.inputs[n - 1]
+  if (input === undefined)
+    return fail({ kind: 'not_found', what: `source image ${n} of ${taskId}` })
+  const blob = await deps.blobs.read(input.blobKey)
+  return blob === undefined ? fail(inputsGone) : succeed({ mimeType: input.mimeType, blob })
+}
+
+/** Opens the image that was made. */
+export async function openTaskImage(
+  deps: ContentDeps,
+  taskId: string,
+): Promise<Result<StoredImage, OperationFailure>> {
+  const change = { action: 'task.image', target: taskId, params: {} }
+  const found = await audited(deps, change, async (client) => {
+    const image = await readImage(client, taskId)
+    if (image === 'unknown') return fail(noTask(taskId))
+    return image === undefined ? fail(noImage) : succeed(image)
+  })
+  if (!found.ok) return found
+  const { answerId, mimeType } = found.value
+  const blob = await deps.blobs.read(answerImageKey(answerId))
+  return blob === undefined ? fail(noImage) : succeed({ mimeType, blob })
+}
+
+function lookAtRequest(
+  deps: OperationDeps,
+  taskId: string,
+  params: { readonly image?: number },
+): Promise<Result<ImageRequest, OperationFailure>> {
+  const change = { action: 'task.request', target: taskId, params }
+  return audited(deps, change, async (client) => {
+    const request = await readRequest(client, taskId)
+    if (request === 'unknown') return fail(noTask(taskId))
+    return request === undefined ? fail(inputsGone) : succeed(request)
+  })
+}
+
+const inputsGone: OperationFailure = {
+  kind: 'refused',
+  code: 'inputs_gone',
+  message: 'The prompt and the source images of the task are no longer stored.',
+}
+const noImage: OperationFailure = {
+  kind: 'refused',
+  code: 'no_image',
+  message: 'The task has no image, or it has expired.',
+}
+
+/** Returns every text part of a document, in its order. */
+function textsOf({ systemInstruction, contents }: ContentDocument): string {
+  const documents = systemInstruction === undefined ? contents : [systemInstruction, ...contents]
+  return documents.flatMap(partTexts).join('\n')
+}
+
+function partTexts({ parts }: JsonObject): readonly string[] {
+  if (!Array.isArray(parts)) return []
+  return parts.flatMap((part: Json) => {
+    const text = typeof part === 'object' && part !== null && 'text' in part ? part['text'] : ''
+    return typeof text === 'string' && text !== '' ? [text] : []
+  })
+}

@@ -56,7 +56,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'node',
   ],
   // The pages. A browser runs it as it is, so it imports nothing but its libraries.
-  'src/web': ['types:src/domain', 'htm', 'preact', 'uplot', 'words'],
+  'src/web': ['htm', 'preact', 'uplot', 'words'],
   'src/store': ['src/domain', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', 'node'],
   'src/upstream': ['src/domain', 'src/streams', 'sharp', 'undici', 'node'],

@@ -118,7 +118,7 @@ function readFiles(folder: string): ReadonlyMap<string, StaticFile> {
     recursive: true,
     encoding: 'utf8',
   })) {
-    if (!['', '.html', '.ts'].includes(extname(name))) read(name, new URL(`${folder}/${name}`, web))
+    if (!['', '.html'].includes(extname(name))) read(name, new URL(`${folder}/${name}`, web))
   }
   for (const [name, specifier] of Object.entries(libraries[folder] ?? {})) {
     read(name, new URL(import.meta.resolve(specifier)))

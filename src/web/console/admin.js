@@ -99,8 +99,11 @@ export function useRead(path, { everyMs, round } = {}) {
         /** @type {Answer<T>} */
         const answer = await admin.read(path, signal)
         if (signal.aborted) return
+        // What another path answered must not look like the answer of this one.
         setState((now) =>
-          answer.ok ? { path, value: answer.value } : { ...now, path, failure: answer.failure },
+          answer.ok
+            ? { path, value: answer.value }
+            : { ...(now.path === path && now), path, failure: answer.failure },
         )
         if (everyMs === undefined) return
         do await pause(everyMs, signal)

@@ -12,7 +12,8 @@ import { ledgerOf } from './ledger.js'
 import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { Account, Usage } from '../records.ts' */
+/** @import { AccountJson } from '../../../operations/accounts.ts' */
+/** @import { UsageJson } from '../../../operations/usage.ts' */
 
 const shownDays = 14
 const dayMs = 86_400_000
@@ -25,7 +26,7 @@ export function AccountView({ id: name, query }) {
   const admin = useAdmin()
   const path = `accounts/${encodeURIComponent(name)}`
   const [round, again] = useRound()
-  /** @type {Reading<Account>} */
+  /** @type {Reading<AccountJson>} */
   const { value, failure } = useRead(path, { everyMs: 10_000, round })
   const { fields, account: text, money, views } = words.console
   const topUp = act({
@@ -113,7 +114,7 @@ function UsageByDay({ account }) {
     start_time: `${days[0]}T00:00:00Z`,
     end_time: new Date((today + 1) * dayMs).toISOString(),
   })
-  /** @type {Reading<Usage>} */
+  /** @type {Reading<UsageJson>} */
   const { value, failure } = useRead(`usage?${query}`)
   const rows = days.map((day) => {
     const row = value?.data.find((each) => each.day?.slice(0, 10) === day)

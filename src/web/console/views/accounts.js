@@ -9,7 +9,7 @@ import { accountLink, numberText } from '../parts/texts.js'
 import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
 
 /** @import { Columns } from '../parts/table.js' */
-/** @import { Account } from '../records.ts' */
+/** @import { AccountJson } from '../../../operations/accounts.ts' */
 
 /**
  * All accounts, by name.
@@ -19,7 +19,7 @@ export function AccountsView({ query }) {
   const admin = useAdmin()
   const { fields, views, money, account: text } = words.console
   const here = ['accounts']
-  /** @type {Columns<Account>} */
+  /** @type {Columns<AccountJson>} */
   const columns = [
     [fields.name, ({ name }) => accountLink(name)],
     [money.available, ({ available }) => numberText(available), 'number'],
@@ -47,7 +47,7 @@ export function AccountsView({ query }) {
             ...(values['models'] && { models: modelsOf(values) }),
             ...((values['requests'] || values['live_tasks']) && { limits: limitsOf(values) }),
           }),
-        onDone: (/** @type {Account} */ { name }) => go(linkTo(['accounts', name])),
+        onDone: (/** @type {AccountJson} */ { name }) => go(linkTo(['accounts', name])),
       })}
     </div>
     ${filtersOf({ here, query, filters: [{ name: 'search' }] })}

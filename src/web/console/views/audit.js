@@ -5,7 +5,7 @@ import { listing } from '../parts/listing.js'
 import { code, state, when } from '../parts/texts.js'
 
 /** @import { Columns } from '../parts/table.js' */
-/** @import { AuditRow } from '../records.ts' */
+/** @import { AuditJson } from '../../../operations/audit.ts' */
 
 /**
  * Who changed what, newest first.
@@ -14,7 +14,7 @@ import { code, state, when } from '../parts/texts.js'
 export function AuditView({ query }) {
   const { fields, views } = words.console
   const here = ['audit']
-  /** @type {Columns<AuditRow>} */
+  /** @type {Columns<AuditJson>} */
   const columns = [
     [fields.at, ({ at }) => when(at)],
     [fields.actor, ({ actor }) => html`<span class="break">${actor}</span>`],

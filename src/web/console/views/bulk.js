@@ -5,7 +5,25 @@ import { act } from '../parts/act.js'
 import { code, taskLink } from '../parts/texts.js'
 
 /** @import { Answer } from '../../shared/callApi.js' */
-/** @import { BulkResult, DryRun } from '../records.ts' */
+
+/**
+ * @typedef {{
+ *   readonly would_retry?: readonly string[],
+ *   readonly would_cancel?: readonly string[],
+ *   readonly would_redeliver?: readonly string[],
+ * }} DryRun
+ *
+ * @typedef {{
+ *   readonly retried?: readonly { readonly task_id: string, readonly retry_of: string }[],
+ *   readonly cancelled?: readonly string[],
+ *   readonly redelivered?: readonly string[],
+ *   readonly refused: readonly {
+ *     readonly task_id?: string,
+ *     readonly delivery_id?: string,
+ *     readonly message: string,
+ *   }[],
+ * }} BulkResult
+ */
 
 /** How many rows one request changes at most. */
 const limit = 100

@@ -7,16 +7,16 @@ import { table } from '../parts/table.js'
 import { numberText, state, when } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { Channel } from '../records.ts' */
+/** @import { ChannelJson } from '../../../operations/channels.ts' */
 
 /** The channels and what they do now. */
 export function ChannelsView() {
   const admin = useAdmin()
   const [round, again] = useRound()
-  /** @type {Reading<{ readonly data: readonly Channel[] }>} */
+  /** @type {Reading<{ readonly data: readonly ChannelJson[] }>} */
   const { value, failure } = useRead('channels', { everyMs: 3_000, round })
   const { fields, views, channel: text } = words.console
-  const acts = (/** @type {Channel} */ { name, paused_at: paused }) => {
+  const acts = (/** @type {ChannelJson} */ { name, paused_at: paused }) => {
     const path = `channels/${encodeURIComponent(name)}`
     const pause = () =>
       act({
@@ -67,7 +67,7 @@ export function ChannelsView() {
   `
 }
 
-/** @param {Channel} channel */
+/** @param {ChannelJson} channel */
 function stateOf({ paused_at: paused, pause_reason: reason, cooldowns }) {
   if (paused) {
     return html`

@@ -5,7 +5,8 @@ import { useAdmin } from '../admin.js'
 import { told } from '../parts/notices.js'
 
 /** @import { Failure } from '../../shared/callApi.js' */
-/** @import { TaskRequest } from '../records.ts' */
+
+/** @typedef {{ readonly prompt: string, readonly images: readonly { readonly n: number }[] }} TaskRequest */
 
 /**
  * The request of a task, which nobody sees before a click. Each look is recorded.

@@ -8,7 +8,7 @@ import { code, numberText, state, when } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Answer } from '../../shared/callApi.js' */
-/** @import { Key } from '../records.ts' */
+/** @import { KeyJson } from '../../../operations/keys.ts' */
 
 /**
  * The API keys of an account.
@@ -18,7 +18,7 @@ export function Keys({ account }) {
   const admin = useAdmin()
   const path = `accounts/${encodeURIComponent(account)}/keys`
   const [round, again] = useRound()
-  /** @type {Reading<{ readonly data: readonly Key[] }>} */
+  /** @type {Reading<{ readonly data: readonly KeyJson[] }>} */
   const { value, failure } = useRead(`${path}?limit=100`, { round })
   const { fields, key: text } = words.console
   const budgetField = {
@@ -39,7 +39,7 @@ export function Keys({ account }) {
       },
       budgetField,
     ],
-    /** @type {(values: Readonly<Record<string, string>>) => Promise<Answer<Key & { secret: string }>>} */
+    /** @type {(values: Readonly<Record<string, string>>) => Promise<Answer<KeyJson & { secret: string }>>} */
     run: ({ expires_days: days, budget }) =>
       admin.change('POST', path, {
         ...(days && { expires_days: Number(days) }),
@@ -51,7 +51,7 @@ export function Keys({ account }) {
     `,
     onDone: again,
   })
-  const acts = (/** @type {Key} */ { key_id: id, budget }) =>
+  const acts = (/** @type {KeyJson} */ { key_id: id, budget }) =>
     html`<span class="actions">
       ${act({
         label: text.budget,
@@ -100,7 +100,7 @@ export function Keys({ account }) {
   `
 }
 
-/** @param {Key} key */
+/** @param {KeyJson} key */
 function stateOf({ revoked_at: revoked, expires_at: expires }) {
   if (revoked) return 'revoked'
   return expires && Date.parse(expires) <= Date.now() ? 'expired' : 'active'

@@ -7,7 +7,7 @@ import { listing } from '../parts/listing.js'
 import { code, nameIn, numberText, taskLink, when } from '../parts/texts.js'
 
 /** @import { Columns } from '../parts/table.js' */
-/** @import { LedgerEntry } from '../records.ts' */
+/** @import { Entry } from '../../../store/operator/listEntries.ts' */
 
 /**
  * What moved the credits of an account, newest first.
@@ -19,7 +19,7 @@ export function ledgerOf(account, query, round) {
   const { fields, ledger: text } = words.console
   const here = ['accounts', account]
   const { after: _after, ...window } = query
-  /** @type {Columns<LedgerEntry>} */
+  /** @type {Columns<Entry>} */
   const columns = [
     [fields.at, (entry) => when(entry.created_at)],
     [fields.kind, ({ kind }) => nameIn(text.kinds, kind)],

@@ -1,11 +1,11 @@
 import { words } from 'words'
 
-/** @import { Account } from '../records.ts' */
+/** @import { AccountJson } from '../../../operations/accounts.ts' */
 /** @import { Field } from '../parts/act.js' */
 
 /**
  * Returns the limits of an account as text.
- * @param {Account['limits']} limits
+ * @param {AccountJson['limits']} limits
  */
 export function limitsText(limits) {
   const { requests, live_tasks: live } = limits ?? {}
@@ -19,7 +19,7 @@ export function limitsText(limits) {
 
 /**
  * Returns the fields of a dialog for models and limits, with what an account has.
- * @param {Account} [account]
+ * @param {AccountJson} [account]
  * @returns {readonly Field[]}
  */
 export function limitFields(account) {

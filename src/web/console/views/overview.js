@@ -8,11 +8,11 @@ import { table } from '../parts/table.js'
 import { link, nameIn, numberText, sinceText, state, when } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { Overview } from '../records.ts' */
+/** @import { OverviewJson } from '../../../operations/overview.ts' */
 
 /** What happens now, and what needs an operator. */
 export function OverviewView() {
-  /** @type {Reading<Overview>} */
+  /** @type {Reading<OverviewJson>} */
   const { value, failure } = useRead('overview', { everyMs: 5_000 })
   const text = words.console.overview
   if (!value)
@@ -48,7 +48,7 @@ export function OverviewView() {
   `
 }
 
-/** @param {Overview} overview */
+/** @param {OverviewJson} overview */
 function attentionOf({ paused, cooldowns, webhooks_in_trouble: webhooks }) {
   const text = words.console.overview
   if (paused.length + cooldowns.length + webhooks.length === 0) {
@@ -87,7 +87,7 @@ function attentionOf({ paused, cooldowns, webhooks_in_trouble: webhooks }) {
   `
 }
 
-/** @param {Overview['calls']} calls */
+/** @param {OverviewJson['calls']} calls */
 function callsOf(calls) {
   const outcomes = [...new Set(calls.map(({ outcome }) => outcome))]
   const countOf = (/** @type {string} */ channel, /** @type {string} */ outcome) =>

@@ -6,11 +6,11 @@ import { table } from '../parts/table.js'
 import { accountLink, link, numberText, sinceText, state, taskLink, when } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { Queue } from '../records.ts' */
+/** @import { QueueJson } from '../../../operations/queue.ts' */
 
 /** Who waits, since when, and for what. */
 export function QueueView() {
-  /** @type {Reading<Queue>} */
+  /** @type {Reading<QueueJson>} */
   const { value, failure } = useRead('queue', { everyMs: 2_000 })
   return html`
     <h2>${words.console.views.queue}</h2>
@@ -18,7 +18,7 @@ export function QueueView() {
   `
 }
 
-/** @param {Queue} queue */
+/** @param {QueueJson} queue */
 function tablesOf({ accounts, channels, data }) {
   const { fields, queue: text } = words.console
   return html`
@@ -72,7 +72,7 @@ function tablesOf({ accounts, channels, data }) {
   `
 }
 
-/** @param {Queue['channels'][number]} channel */
+/** @param {QueueJson['channels'][number]} channel */
 function stateOf({ paused, cooldown_until: until }) {
   if (paused) return 'paused'
   return until ? 'cooldown' : 'open'

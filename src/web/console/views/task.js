@@ -12,7 +12,7 @@ import { timelineOf } from './timeline.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Answer } from '../../shared/callApi.js' */
-/** @import { Task, TaskEvent, TaskStory } from '../records.ts' */
+/** @import { EventJson, TaskRow, TaskStory } from '../../../operations/tasks.ts' */
 
 const liveMs = 1_500
 const laterMs = 30_000
@@ -106,7 +106,7 @@ function whyFailed({ timeline }) {
   </div>`
 }
 
-/** @param {TaskEvent} call */
+/** @param {EventJson} call */
 function callText({ class: outcome = '', reason, http_status: status, channel = '' }) {
   const named = nameIn(words.console.outcomes, String(outcome))
   const told = [named, reason, status && `HTTP ${status}`].filter(Boolean).join(', ')
@@ -126,7 +126,6 @@ function factsOf(story) {
     [fields.created_at, when(story.created_at)],
     [fields.deadline_at, when(story.deadline_at)],
     [fields.expires_at, story.expires_at && when(story.expires_at)],
-    [fields.idempotency_key, code(story.idempotency_key)],
     [fields.request_id, code(story.request_id)],
     [fields.retry_of, taskLink(story.retry_of)],
     [fields.retried_as, taskLink(story.retried_as)],
@@ -146,7 +145,7 @@ function Neighbours({ id, query }) {
   const next = async () => {
     const known = at < 0 ? undefined : listed[at + 1]
     if (known !== undefined) return show(known)
-    /** @type {Answer<{ readonly data: readonly Task[] }>} */
+    /** @type {Answer<{ readonly data: readonly TaskRow[] }>} */
     const answer = await admin.read(`tasks${queryOf({ ...query, limit: '20', after: id })}`)
     const more = answer.ok ? answer.value.data.map(({ task_id: taskId }) => taskId) : []
     keep('listed', [...(at < 0 ? [id] : listed), ...more])

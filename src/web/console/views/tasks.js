@@ -9,7 +9,7 @@ import { listing } from '../parts/listing.js'
 import { accountLink, code, state, taskLink, when } from '../parts/texts.js'
 import { bulkActs } from './bulk.js'
 
-/** @import { Task } from '../records.ts' */
+/** @import { TaskRow } from '../../../operations/tasks.ts' */
 
 const statuses = /** @type {const} */ (['queued', 'processing', 'succeeded', 'failed', 'expired'])
 
@@ -18,7 +18,7 @@ const statuses = /** @type {const} */ (['queued', 'processing', 'succeeded', 'fa
  * @param {{ readonly query: Readonly<Record<string, string>> }} props
  */
 export function TasksView({ query }) {
-  const [rows, setRows] = useState(/** @type {readonly Task[]} */ ([]))
+  const [rows, setRows] = useState(/** @type {readonly TaskRow[]} */ ([]))
   const [round, again] = useRound()
   const { after: _after, ...filters } = query
   const { fields, views, processing } = words.console
@@ -51,7 +51,7 @@ export function TasksView({ query }) {
       here,
       everyMs: 3_000,
       round,
-      onRows: (/** @type {readonly Task[]} */ tasks) => {
+      onRows: (/** @type {readonly TaskRow[]} */ tasks) => {
         setRows(tasks)
         // The view of one task leads to the next and the previous one.
         keep(
@@ -76,7 +76,7 @@ export function TasksView({ query }) {
   `
 }
 
-/** @param {readonly Task[]} tasks */
+/** @param {readonly TaskRow[]} tasks */
 function tasksCsv(tasks) {
   const names = [
     'task_id',

@@ -2,7 +2,7 @@ import { html } from 'htm/preact'
 import { words } from 'words'
 import { durationText, when } from '../parts/texts.js'
 
-/** @import { TaskEvent } from '../records.ts' */
+/** @import { EventJson } from '../../../operations/tasks.ts' */
 
 /** What the title of an event says already, or what only a machine reads. */
 const untold = new Set([
@@ -20,7 +20,7 @@ const untold = new Set([
 
 /**
  * Shows the events of a task with the time since the first one, and the waits between its calls.
- * @param {readonly TaskEvent[]} events
+ * @param {readonly EventJson[]} events
  */
 export function timelineOf(events) {
   const firstMs = Date.parse(events[0]?.at ?? '')
@@ -50,7 +50,7 @@ export function timelineOf(events) {
 
 /**
  * Says how long a task waited between two calls, and for what.
- * @param {readonly TaskEvent[]} events
+ * @param {readonly EventJson[]} events
  * @param {number} i
  */
 function waitBefore(events, i) {
@@ -66,21 +66,21 @@ function waitBefore(events, i) {
   )
 }
 
-/** @param {TaskEvent} event */
+/** @param {EventJson} event */
 function titleOf(event) {
-  /** @type {Readonly<Record<string, (detail: TaskEvent) => string>>} */
+  /** @type {Readonly<Record<string, (detail: EventJson) => string>>} */
   const titles = words.console.events
   const title = titles[event.event]?.(event) ?? event.event
   const latency = event['latency_ms']
   return latency === undefined ? title : `${title} · ${durationText(Number(latency))}`
 }
 
-/** @param {TaskEvent} event */
+/** @param {EventJson} event */
 function detailsOf(event) {
   return Object.entries(event).filter(([name]) => !untold.has(name))
 }
 
-/** @param {TaskEvent} event */
+/** @param {EventJson} event */
 function toneOf({ event, class: outcome, status }) {
   const end = event === 'attempt_closed' ? outcome : event === 'webhook' ? status : event
   if (end === 'succeeded' || end === 'settled' || end === 'delivered') return 'good'

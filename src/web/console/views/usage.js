@@ -10,9 +10,9 @@ import { nameIn, numberText } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Columns } from '../parts/table.js' */
-/** @import { Usage } from '../records.ts' */
+/** @import { UsageJson } from '../../../operations/usage.ts' */
 
-/** @typedef {Usage['data'][number]} Line */
+/** @typedef {UsageJson['data'][number]} Line */
 
 const groups = ['day', 'account', 'key', 'model', 'channel', 'outcome']
 const dayMs = 86_400_000
@@ -31,7 +31,7 @@ export function UsageView({ query }) {
     end_time: to ?? new Date((today + 1) * dayMs).toISOString(),
     group_by: by.join(','),
   })}`
-  /** @type {Reading<Usage>} */
+  /** @type {Reading<UsageJson>} */
   const { value, failure, loading } = useRead(path)
   const { usage: text, fields, views } = words.console
   const options = groups.map((name) => /** @type {const} */ ([name, nameIn(fields, name)]))

@@ -12,7 +12,7 @@ import { webhookState } from './webhooks.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Columns } from '../parts/table.js' */
-/** @import { Delivery, Webhook } from '../records.ts' */
+/** @import { DeliveryJson, WebhookJson } from '../../../operations/webhooks.ts' */
 
 const statuses = /** @type {const} */ (['pending', 'delivered', 'failed'])
 
@@ -24,13 +24,13 @@ export function WebhookView({ id, query }) {
   const admin = useAdmin()
   const [round, again] = useRound()
   const { account, ...filters } = query
-  /** @type {Reading<{ readonly data: readonly Webhook[] }>} */
+  /** @type {Reading<{ readonly data: readonly WebhookJson[] }>} */
   const { value, failure } = useRead(`webhooks${queryOf({ account, limit: '100' })}`, { round })
   const webhook = value?.data.find((each) => each.webhook_id === id)
   const { fields, states, webhook: text } = words.console
   const here = ['webhooks', id]
   const kept = { account }
-  /** @type {Columns<Delivery>} */
+  /** @type {Columns<DeliveryJson>} */
   const columns = [
     [fields.delivery, (delivery) => code(delivery.delivery_id)],
     [fields.event, ({ event }) => code(event)],
@@ -115,7 +115,7 @@ export function WebhookView({ id, query }) {
   `
 }
 
-/** @param {Delivery} delivery */
+/** @param {DeliveryJson} delivery */
 function triesOf({ attempts, next_attempt_at: next }) {
   return html`
     ${attempts.map(

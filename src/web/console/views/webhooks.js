@@ -5,7 +5,7 @@ import { listing } from '../parts/listing.js'
 import { accountLink, code, link, numberText, state, when } from '../parts/texts.js'
 
 /** @import { Columns } from '../parts/table.js' */
-/** @import { Webhook } from '../records.ts' */
+/** @import { WebhookJson } from '../../../operations/webhooks.ts' */
 
 /**
  * The webhooks of all accounts, or of one.
@@ -14,7 +14,7 @@ import { accountLink, code, link, numberText, state, when } from '../parts/texts
 export function WebhooksView({ query }) {
   const { fields, views, webhook: text } = words.console
   const here = ['webhooks']
-  /** @type {Columns<Webhook>} */
+  /** @type {Columns<WebhookJson>} */
   const columns = [
     [
       fields.webhook,
@@ -43,7 +43,7 @@ export function WebhooksView({ query }) {
 
 /**
  * Returns the state of a webhook: `failing` where it is active and its tries fail.
- * @param {Webhook} webhook
+ * @param {WebhookJson} webhook
  */
 export function webhookState({ status, failing_since: failing }) {
   return status === 'active' && failing ? 'failing' : status

@@ -6,7 +6,6 @@ import { setTask, taskRow } from '../support/database/reconcileWorld.ts'
 import {
   askToOpen,
   createTestAttempts,
-  loseWorker,
   openAttempt,
   outcomesOf,
   testChannel,
@@ -173,12 +172,12 @@ it('a full channel is not locked by the many tasks that ask for it', async () =>
 })
 
 describe('the facts of a task', () => {
-  it('say which attempts it had, which call is open, and whether that call is lost', async () => {
+  it('say which attempts it had, and which call is open', async () => {
     const { taskId } = await insertTask(world.pool)
     await openAttempt(world.attempts, taskId)
     await world.attempts.closeAttempt({ taskId, n: 1, ...unknown, retryAfterMs: 1_500 })
     const { answerId } = await openAttempt(world.attempts, taskId)
-    const open = { n: 2, channel: 'b-main', answerId, lost: false }
+    const open = { n: 2, channel: 'b-main', answerId }
     expect(await world.attempts.readTaskFacts(taskId)).toMatchObject({
       kind: 'live',
       facts: {
@@ -187,10 +186,6 @@ describe('the facts of a task', () => {
         open,
         channels: [{ channel: { name: 'b-main' } }],
       },
-    })
-    await loseWorker(world.pool, taskId)
-    expect(await world.attempts.readTaskFacts(taskId)).toMatchObject({
-      facts: { open: { lost: true } },
     })
   })
 

@@ -33,10 +33,10 @@ let killedAtMs: number
 let killedAt: number
 let outage: ReturnType<typeof playDatabaseOutage>
 beforeAll(async () => {
+  service = await startTestService()
   // It waits for most of a minute, so it begins first.
   outage = playDatabaseOutage()
   outage.catch(() => {})
-  service = await startTestService()
   client = createClient(service.url, (await service.account()).secret)
   stored = await submit('Stored [sim:hold]')
   await service.simulator.waitForCalls(1, { prompt: 'Stored' })
@@ -148,8 +148,7 @@ it(
       answers: Array(5).fill(200),
       ends: Array(5).fill('succeeded'),
       calls: 10,
-      outcomes: Array(5).fill(['succeeded image']),
-      money: Array(5).fill(['hold', 'settle']),
+      tasks: Array(5).fill('succeeded image, hold, settle'),
     })
   },
   stackStartMsMax,

@@ -51,8 +51,12 @@ export async function playDatabaseOutage() {
       answers: answers.map((answer) => answer?.status),
       ends: ends.map(({ status }) => status),
       calls: (await simulator.calls({ prompt })).length,
-      outcomes: await Promise.all(taskIds.map((taskId) => outcomesOf(pool, taskId))),
-      money: await Promise.all(taskIds.map((taskId) => moneyOf(pool, taskId))),
+      tasks: await Promise.all(
+        taskIds.map(async (taskId) => {
+          const [outcomes, money] = [await outcomesOf(pool, taskId), await moneyOf(pool, taskId)]
+          return [...outcomes, ...money].join(', ')
+        }),
+      ),
     }
   } finally {
     way?.cut(false)

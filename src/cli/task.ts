@@ -12,9 +12,9 @@ import { cancelCommand } from './taskCancel.ts'
 import { historyCommand, replayCommand } from './taskHistory.ts'
 import { retryCommand } from './taskRetry.ts'
 
-/** Makes the commands `task list`, `show`, `history`, `replay`, `retry` and `cancel`. */
+/** Makes the commands `task list`, `find`, `show`, `history`, `replay`, `retry` and `cancel`. */
 export function taskCommands(context: CliContext): Command {
-  const makers = [list, show, historyCommand, replayCommand, retryCommand, cancelCommand]
+  const makers = [list, find, show, historyCommand, replayCommand, retryCommand, cancelCommand]
   return createGroup(context, 'task', 'tasks', makers)
 }
 
@@ -63,6 +63,22 @@ function taskTable(rows: readonly TaskRow[]): string {
     ]),
     'No tasks found.',
   )
+}
+
+/** `task find`: finds tasks, and what else has the id. */
+function find(context: CliContext): Command {
+  return createCommand(
+    'find',
+    'find what a customer names: the id of a task or request, an idempotency key, the id of a vendor or delivery',
+    'task find req_0a1B2c3D4e5F6g7H8i9J0kLm',
+  )
+    .argument('<id>', 'any id')
+    .action(async (id: string) => {
+      const { data } = await (await context.operations()).find(id)
+      const rows = data.map((row) => [row.kind, row.id, row.account ?? undefined, row.matched])
+      const text = table(['KIND', 'ID', 'ACCOUNT', 'MATCHED'], rows, 'Nothing found.')
+      context.show({ json: data, text, exitCode: data.length === 0 ? 1 : 0 })
+    })
 }
 
 /** `task show`: shows one task, without its prompt. */

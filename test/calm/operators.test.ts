@@ -235,6 +235,7 @@ describe('every other command', () => {
     await json('webhook', 'disable', webhook)
     await json('webhook', 'delete', webhook)
     await json('audit', 'list', '--target', webhook)
+    expect(await json('task', 'find', account)).toMatchObject([{ kind: 'account' }])
     expect(await json('ledger', 'verify')).toEqual({ ok: true, violations: [] })
     const program = createProgram(closedContext)
     expect([...printedJson, ...elsewhere].toSorted()).toEqual(leavesOf(program).toSorted())

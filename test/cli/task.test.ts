@@ -84,6 +84,7 @@ describe('darkroom task list', () => {
     const live = await insertTask(world.pool)
     const failed = await insertFailedTask(world.pool, attempts, live.accountId)
     const own = ['task', 'list', '--account', live.accountId]
+    expect(await world.json(...own, '--idempotency-key', 'none')).toEqual([])
     const all = await world.json<Listed[]>(...own)
     expect(all.map(({ task_id }) => task_id).toSorted()).toEqual(
       [live.taskId, failed.taskId].toSorted(),
@@ -111,6 +112,17 @@ describe('darkroom task list', () => {
     expect(stdout).toMatch(new RegExp(` ${time}  ${time}  upstream_error\n`))
     const recent = await world.json<Listed[]>(...own, '--since', '1h')
     expect(recent.map(({ task_id }) => task_id)).toEqual([failed.taskId])
+  })
+})
+
+describe('darkroom task find', () => {
+  it('names what has the id, and has exit code 1 for no id', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    expect(await world.json('task', 'find', taskId)).toEqual([
+      { kind: 'task', matched: 'task_id', id: taskId, account: accountId, task_id: taskId },
+    ])
+    const none = await world.run('task', 'find', `' or true --`)
+    expect(none).toMatchObject({ exitCode: 1, stdout: 'Nothing found.\n' })
   })
 })
 

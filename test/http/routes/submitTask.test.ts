@@ -55,9 +55,11 @@ it('a submit with an image that is none stores nothing of the others', async () 
   expect(api.blobs.content.size).toBe(before)
 })
 
-it('the media type of a submit may be in any casing, with its charset quoted', async () => {
+it('the media type of a submit may be in any casing, with its charset quoted, and the task keeps the id of the request', async () => {
   const headers = { 'Content-Type': 'Application/JSON; charset="UTF-8"' }
-  expect((await api.postJson(path, generateBody(), headers)).status).toBe(202)
+  const response = await api.postJson(path, generateBody(), headers)
+  expect(response.status).toBe(202)
+  expect(api.tasks.accepted.at(-1)?.requestId).toBe(response.headers.get('x-request-id'))
 })
 
 it('a submit with too much text is a 413, although it is within the ingress limit', async () => {

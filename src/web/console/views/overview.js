@@ -89,7 +89,9 @@ function attentionOf({ paused, cooldowns, webhooks_in_trouble: webhooks }) {
 
 /** @param {OverviewJson['calls']} calls */
 function callsOf(calls) {
-  const outcomes = [...new Set(calls.map(({ outcome }) => outcome))]
+  const outcomes = Object.keys(words.console.outcomes).filter((outcome) =>
+    calls.some((call) => call.outcome === outcome),
+  )
   const countOf = (/** @type {string} */ channel, /** @type {string} */ outcome) =>
     calls.find((call) => call.channel === channel && call.outcome === outcome)?.count ?? 0
   const share = (/** @type {string} */ channel) => {

@@ -98,12 +98,6 @@ export function setVariables(environment: Environment): Record<string, string> {
   )
 }
 
-/** Returns the set variables of this process that `readConfig` knows. */
-export function setSettings(): Record<string, string> {
-  const known = Object.entries(inheritedEnvironment()).filter(([name]) => name in variables.shape)
-  return Object.fromEntries(known)
-}
-
 /** Returns the variables of this process, for code that needs some which `readConfig` does not know. */
 export function inheritedEnvironment(): Record<string, string> {
   return setVariables(process.env)

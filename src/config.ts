@@ -35,12 +35,12 @@ const onOff = (fallback: 'on' | 'off') =>
 const baseUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
-/** Host names or addresses without port, separated by commas. */
+/** Host names or IPv4 addresses without port, separated by commas. */
 const hostNames = z
   .string()
   .transform((list) => list.split(',').map((name) => name.trim().toLowerCase()))
   .refine(
-    (names) => names.every((name) => URL.parse(`http://${name}`)?.hostname === name),
+    (names) => names.every((name) => /^[0-9a-z._-]+$/.test(name)),
     'must be host names or addresses without port, separated by commas',
   )
 

@@ -40,6 +40,43 @@ describe('ASSET_REDIRECT=on', () => {
   })
 })
 
+describe('ADMIN_KEYS', () => {
+  const secret = 'correct-horse-battery'
+
+  it('names operators and viewers', () => {
+    const keys = readConfig({ ADMIN_KEYS: `a:${secret}, b:${secret}2:viewer` }).adminKeys
+    expect(keys).toEqual([
+      { id: 'a', secret, role: 'operator' },
+      { id: 'b', secret: `${secret}2`, role: 'viewer' },
+    ])
+  })
+
+  it.each([
+    [secret, 'a key is written id:secret or id:secret:viewer'],
+    [`a:${secret}:viewer:x`, 'a key is written id:secret or id:secret:viewer'],
+    [`a:${secret}:admin`, 'a role is viewer or operator'],
+    ['a:fifteen-letters', 'each secret needs 16 characters or more'],
+    [`a:${secret} horse`, 'it goes in a header'],
+    [`a:${secret},b:${secret}`, 'two keys have the same secret'],
+    [`a:${secret},a:${secret}2`, 'two secrets have the same id'],
+    [`a b:${secret}`, 'an id is 1 to 16 letters or digits'],
+  ])('is refused without printing a secret: %s', (ADMIN_KEYS, message) => {
+    const read = () => readConfig({ ADMIN_KEYS })
+    expect(read).toThrow(ConfigError)
+    expect(read).toThrow(message)
+    expect(read).not.toThrow(/correct|fifteen-l/)
+  })
+
+  it('comes with names of hosts that have no port', () => {
+    const hosts = (ADMIN_ALLOWED_HOSTS: string) =>
+      readConfig({ ADMIN_ALLOWED_HOSTS }).adminAllowedHosts
+    expect(hosts('Admin.Example, 10.0.0.7')).toEqual(['admin.example', '10.0.0.7'])
+    for (const wrong of ['admin.example:8081', 'https://admin.example', 'a b', '*', ',']) {
+      expect(() => hosts(wrong)).toThrow('ADMIN_ALLOWED_HOSTS: must be host names')
+    }
+  })
+})
+
 describe('a variable with a wrong value', () => {
   it.each(['eighty', '80.5', '-1', '65536', '1e3', ' ', '0x50'])(
     'is refused with the allowed values: PORT=%j',

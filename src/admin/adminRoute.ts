@@ -149,6 +149,7 @@ function route<Params, Input>(
 
 /** The groups of routes, in the order in which readers see them. */
 export const adminTags = {
+  Overview: 'How the installation is doing, and what an id belongs to.',
   Accounts: 'Who may use it, and their credits.',
   Keys: 'API keys of accounts.',
   Tasks: 'What clients asked for, and how it went.',

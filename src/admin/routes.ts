@@ -6,6 +6,7 @@ import { listAuditRoute } from './routes/audit.ts'
 import { channelRoutes } from './routes/channels.ts'
 import { keyRoutes } from './routes/keys.ts'
 import { moneyRoutes } from './routes/money.ts'
+import { overviewRoutes } from './routes/overview.ts'
 import { getSessionRoute } from './routes/session.ts'
 import { taskContentRoutes } from './routes/taskContents.ts'
 import { taskRoutes } from './routes/tasks.ts'
@@ -43,6 +44,7 @@ const getDocument: AdminRoute = {
 
 /** Every route of the admin API, in the order in which readers see them within their group. */
 export const adminRoutes: readonly AdminRoute[] = [
+  ...overviewRoutes,
   ...accountRoutes,
   ...keyRoutes,
   ...taskRoutes,

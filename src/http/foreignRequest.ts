@@ -33,7 +33,7 @@ export function foreignRequest(request: IncomingMessage, listenHost: string): st
  * host is not foreign either.
  */
 export function foreignToPages(
-  { headers: { host = '', origin } }: IncomingMessage,
+  { headers: { host = '', origin } }: Pick<IncomingMessage, 'headers'>,
   names: { readonly listenHost: string; readonly allowedHosts: readonly string[] },
 ): string | undefined {
   const isOwn = (name: string) =>

@@ -107,7 +107,7 @@ describe('tasks', () => {
 
   it('are found by account, status and Idempotency-Key, and tell their story as the command line does', async () => {
     const found = await admin.get(
-      `/admin/v1/tasks?account=${account.name}&status=failed&failure_code=upstream_invalid_request`,
+      `/admin/v1/tasks?account=${account.name}&status=failed&idempotency_key=order-17`,
     )
     expect(found.json.data).toMatchObject([
       { task_id: failed, account: account.name, key_id: account.keyId, status: 'failed' },
@@ -162,6 +162,9 @@ describe('tasks', () => {
     expect([late.status, late.json.error.code]).toEqual([409, 'succeeded'])
     const none = await admin.post('/admin/v1/tasks/cancel', { filter, dry_run: false, limit: 100 })
     expect(none.status).toBe(200)
+    const created = { ...filter, created_before: '2026-01-01' }
+    const before = await admin.post('/admin/v1/tasks/cancel', { filter: created, dry_run: true })
+    expect(before.json).toEqual({ would_cancel: [] })
   })
 })
 
@@ -180,6 +183,43 @@ describe('channels', () => {
     await service.pool.query('delete from channel where name = $1', [name])
     expect((await admin.post('/admin/v1/channels/a-main/check')).json.name).toBe('a-main')
   })
+})
+
+describe('money', () => {
+  it('is read as JSON, and as CSV that no spreadsheet takes for formulas', async () => {
+    const name = newName()
+    await admin.post('/admin/v1/accounts', { name })
+    await admin.post(`/admin/v1/accounts/${name}/topups`, { topup_id: '=cmd|calc', credits: 50 })
+    const path = `/admin/v1/ledger?account=${name}`
+    expect((await admin.get(path)).json).toMatchObject({
+      object: 'list',
+      data: [{ account: name, kind: 'deposit', credits: 50, topup_id: '=cmd|calc' }],
+      has_more: false,
+    })
+    const csv = await admin.get(path, { Accept: 'text/csv' })
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+    expect(csv.text).toMatch(/,deposit,50,.*,'=cmd\|calc\r\n/)
+    expect(csv.text).toMatch(/^total,.*,deposit,50\r$/m)
+    expect(csv.text).not.toMatch(/(?:^|,)=/m)
+  })
+
+  it('is counted by two groups, and agrees with the balances', async () => {
+    const { json } = await admin.get('/admin/v1/usage?group_by=account,day')
+    expect(json).toMatchObject({ object: 'usage', time_zone: 'UTC' })
+    const csv = await admin.get('/admin/v1/usage?group_by=account,day', { Accept: 'text/csv' })
+    expect(csv.text.split('\r\n')[0]).toBe('account,day,succeeded,failed,credits')
+    const three = await admin.get('/admin/v1/usage?group_by=account,day,key')
+    expect([three.status, three.json.error.param]).toEqual([400, 'group_by'])
+  })
+})
+
+it('shows how the installation is doing, who waits, and what an id belongs to', async () => {
+  expect((await admin.get('/admin/v1/overview')).json.days).toHaveLength(14)
+  expect((await admin.get('/admin/v1/queue')).json.object).toBe('queue')
+  const { accountId, name } = await service.account()
+  expect((await admin.get(`/admin/v1/find?id=${accountId}`)).json.data).toEqual([
+    { kind: 'account', id: accountId, account: name, matched: 'account_id' },
+  ])
 })
 
 it('the ledger is verified', async () => {

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startSimulator } from '../../src/dev/simulator/server.ts'
+import { foreignToPages } from '../../src/http/foreignRequest.ts'
 import { createInternalServer } from '../../src/http/internalServer.ts'
 
 async function startInternal(host: string) {
@@ -58,5 +59,21 @@ describe.each(servers)('%s', (_what, start, path) => {
 
   it('on every address are given to any host name', async () => {
     expect(await (await open('0.0.0.0'))('worker:9465', undefined)).toBe(200)
+  })
+})
+
+describe('the console behind a proxy', () => {
+  const names = { listenHost: '0.0.0.0', allowedHosts: ['admin.example'] }
+  const isForeign = (host: string, origin?: string) =>
+    foreignToPages({ headers: { host, ...(origin && { origin }) } }, names) !== undefined
+
+  it('answers to the names that are allowed, with the page of that name alone', () => {
+    expect(isForeign('admin.example')).toBe(false)
+    expect(isForeign('ADMIN.example.:8443', 'https://admin.example:8443')).toBe(false)
+    expect(isForeign('admin.example', 'https://admin.example')).toBe(false)
+    expect(isForeign('admin.example', 'https://evil.example')).toBe(true)
+    for (const host of ['evil.example', 'localhost', '127.0.0.1', 'admin.example.evil.example']) {
+      expect([host, isForeign(host)]).toEqual([host, true])
+    }
   })
 })

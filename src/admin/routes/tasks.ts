@@ -6,20 +6,21 @@ import { taskFailureCodes } from '../../domain/failure.ts'
 import { modelIds } from '../../domain/models/models.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
-import { anyText, listOf, many, pageQuery } from '../schemas/parameters.ts'
+import { anyText, createdBetween, listOf, many, pageQuery } from '../schemas/parameters.ts'
 import { cancelledMany, ofTask, retried, retriedMany, taskRow, taskStory } from '../schemas/task.ts'
 
 /** Which tasks. A field that is absent matches every task. */
 const filter = {
   account: anyText.optional().meta({ description: 'The name of an account.' }),
   model: z.enum(modelIds).optional(),
+  ...createdBetween,
 }
 const failureCode = z.enum(taskFailureCodes).optional()
 
 type Given = z.output<z.ZodObject<typeof filter>>
 
-function filterOf({ account, model }: Given) {
-  return defined({ account, model })
+function filterOf({ account, model, created_after, created_before }: Given) {
+  return defined({ account, model, createdAfter: created_after, createdBefore: created_before })
 }
 
 const tag = 'Tasks'
@@ -34,17 +35,18 @@ export const taskRoutes: readonly AdminRoute[] = [
     tag,
     summary: 'List tasks of any account, newest first',
     params: noFields,
-    input: z.strictObject({
-      limit: pageQuery.shape.limit,
+    input: pageQuery.extend({
       ...filter,
       status: z.enum(publicStatuses).optional(),
       failure_code: failureCode,
+      idempotency_key: anyText.optional().meta({ description: 'As the client sent it.' }),
     }),
     answer: [200, 'Records of tasks.', listOf(taskRow)],
     errors: ['model_not_found', 'not_found'],
     run: ({ operations, input }) => {
-      const { status, failure_code: failureCode, limit } = input
-      const more = defined({ status, failureCode })
+      const { status, failure_code: failureCode, idempotency_key: idempotencyKey } = input
+      const { limit, after } = input
+      const more = defined({ status, failureCode, idempotencyKey, after })
       return operations.tasks.list({ limit, ...filterOf(input), ...more })
     },
   }),

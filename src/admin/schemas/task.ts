@@ -23,6 +23,7 @@ export const taskStory = z
   .object({
     task_id: z.string(),
     account: z.string(),
+    key_id: z.string(),
     model: z.string(),
     action: z.string(),
     size: z.string().optional(),

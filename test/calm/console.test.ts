@@ -1,0 +1,204 @@
+import { readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { seriousProblems } from '../support/web/browser.ts'
+import { useConsoleWorld } from '../support/web/consoleWorld.ts'
+
+const model = 'familyb-image-2-vip'
+const views = ['overview', 'tasks', 'queue', 'accounts', 'channels', 'webhooks', 'usage', 'audit']
+const html = '<img src=x onerror="document.ran = 1">'
+
+const world = useConsoleWorld()
+
+/** An account whose one task has failed once, and would succeed when it is retried. */
+async function failedTask(name?: string) {
+  const account = await world.service.account(1_000, name)
+  const client = createClient(world.service.url, account.secret)
+  const key = `order-${account.name}`
+  const body = generateBody({ model, prompt: `${html} ${key} [sim:moderation times=1]` })
+  const { task_id: taskId } = await client.accepted(body, { 'Idempotency-Key': key })
+  await client.ended(taskId)
+  return { account, client, key, taskId }
+}
+
+describe('the console', () => {
+  it('finds a failed task by its account and by its Idempotency-Key, says why in two clicks, and retries it', async () => {
+    const { account, client, key, taskId } = await failedTask()
+    await world.inConsole(async ({ page, show, press, change, see, dialog }) => {
+      await show('tasks')
+      await page.getByLabel('Idempotency-Key').fill(key)
+      await page.keyboard.press('Enter')
+      await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+      await page.getByRole('link', { name: taskId }).waitFor()
+      expect(page.url()).toContain(`idempotency_key=${key}`)
+      await show('channels')
+      await page.getByRole('link', { name: 'Tasks', exact: true }).click()
+      await page.getByLabel('Account').fill(account.name)
+      await page.keyboard.press('Enter')
+      await page.getByRole('link', { name: taskId }).click()
+      await page.locator('.notice').getByText('content_policy_violation').waitFor()
+      await see(/Call 1 ended: rejected/)
+      expect(await page.getByText(html).count()).toBe(0)
+      await press('Show the request')
+      await page.locator('.prompt').getByText(html).waitFor()
+      expect(await page.evaluate('document.ran')).toBeUndefined()
+      await press('Retry')
+      await dialog.getByText(/holds \d+ credits/).waitFor()
+      await press('Cancel', dialog)
+      await change('Retry')
+      await see('Retry of')
+      const retry = /task_\w+/.exec(page.url())?.[0] ?? ''
+      expect(retry).not.toBe(taskId)
+      await client.ended(retry)
+      await see(/\d+ credits charged/)
+      await press('Show the image')
+      await page.getByRole('img', { name: 'Show the image' }).waitFor()
+      await page.goBack()
+      await page.locator('.notice').waitFor()
+      await page.getByRole('link', { name: 'List' }).click()
+      await page.getByRole('link', { name: retry }).waitFor()
+    })
+  })
+
+  it('retries many after a dry run, saves what is listed, and leads from task to task', async () => {
+    const { account, taskId } = await failedTask()
+    await world.inConsole(async ({ page, show, press, dialog }) => {
+      await show(`tasks?account=${account.name}`)
+      await press('Retry the failed')
+      await dialog.getByText(taskId).waitFor()
+      await dialog.getByText('This concerns 1').waitFor()
+      await press('Retry the failed', dialog)
+      await dialog.getByText('Done: 1.').waitFor()
+      await press('Close', dialog)
+      await expect.poll(() => page.locator('tbody tr').count()).toBe(2)
+      const newest = (await page.locator('tbody a').first().textContent())?.trim() ?? ''
+      const download = page.waitForEvent('download')
+      await press('Save as CSV')
+      const text = await readFile(await (await download).path(), 'utf8')
+      expect(
+        text
+          .split('\r\n')
+          .slice(0, -1)
+          .map((line) => line.split(',')[0]),
+      ).toEqual(['task_id', newest, taskId, 'total'])
+      await page.getByRole('link', { name: newest }).click()
+      await press('Next')
+      await page.locator('.heading').getByText(taskId).waitFor()
+      await press('Previous')
+      await page.locator('.heading').getByText(newest).waitFor()
+    })
+  })
+
+  it('tops up once for two clicks, makes a key that works, and revokes it', async () => {
+    const account = await world.service.account(100)
+    await world.inConsole(async ({ page, show, press, change, see, dialog }) => {
+      await show(`accounts/${account.name}`)
+      await press('Top up')
+      await dialog.getByLabel('Credits').fill('900')
+      await page.evaluate(
+        'document.querySelector("dialog[open] form").requestSubmit(); document.querySelector("dialog[open] form").requestSubmit()',
+      )
+      await see(/^1,000$/)
+      await page.locator('tbody').getByText('deposit').first().waitFor()
+      await change('Create a key', { Budget: '50/day' })
+      const secret = (await dialog.locator('output').textContent())?.trim() ?? ''
+      await press('Close', dialog)
+      const status = async () =>
+        (
+          await fetch(`${world.service.url}/v1/account`, {
+            headers: { Authorization: `Bearer ${secret}` },
+          })
+        ).status
+      expect(await status()).toBe(200)
+      expect(await page.getByText(secret).count()).toBe(0)
+      await change('Revoke', {}, page.locator('tr', { hasText: '0 of 50/day' }))
+      await see('revoked')
+      expect(await status()).toBe(401)
+    })
+  })
+
+  it('pauses a channel with a reason, and resumes it', async () => {
+    const name = `console-${Date.now()}`
+    await world.service.pool.query('insert into channel (name) values ($1)', [name])
+    await world.inConsole(async ({ page, show, change }) => {
+      await show('channels')
+      const row = page.locator('tr', { hasText: name })
+      await change('Pause', { 'Reason, for others to read': `unpaid ${html}` }, row)
+      await row.getByText(`unpaid ${html}`).waitFor()
+      await show('overview')
+      await page.locator('.attention').getByText(`unpaid ${html}`).waitFor()
+      await show('channels')
+      await change('Resume', {}, row)
+      await row.getByText('open').waitFor()
+      await show(`audit?target=${name}`)
+      await expect.poll(() => page.locator('tbody tr').count()).toBe(2)
+    })
+    await world.service.pool.query('delete from channel where name = $1', [name])
+  })
+
+  it('sends a delivery of a webhook again under its id', async () => {
+    const hook = await world.newHook()
+    const { webhook_id: id } = await hook.client.register(hook.url)
+    await hook.client.call('POST', `/v1/webhooks/${id}/test`)
+    await hook.waitFor(1)
+    await world.inConsole(async ({ page, show, change }) => {
+      await show('webhooks')
+      await page.getByRole('link', { name: id }).click()
+      await page.locator('tbody').getByText('delivered').waitFor()
+      await change('Redeliver', {}, page.locator('tbody'))
+      const [first, second] = await hook.waitFor(2)
+      expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
+    })
+  })
+
+  it('shows every view to a viewer without a button that changes something, in the light and the dark, and on a phone', async () => {
+    const { account, taskId } = await failedTask(html)
+    const all = [...views, `tasks/${taskId}`, `accounts/${encodeURIComponent(account.name)}`]
+    await world.inConsole(
+      async ({ page, show, see }) => {
+        await see('viewer')
+        for (const [i, view] of all.entries()) {
+          await page.setViewportSize({ width: i % 2 ? 390 : 1280, height: 844 })
+          await page.emulateMedia({ colorScheme: i % 2 ? 'dark' : 'light' })
+          await show(view)
+          const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+          expect([view, wide]).toEqual([view, i % 2 ? 390 : 1280])
+          expect([view, await page.locator('dialog').count()]).toEqual([view, 0])
+          expect([view, await page.locator('.notice').count()]).toEqual([
+            view,
+            view.includes('task_') ? 1 : 0,
+          ])
+          expect([view, ...(await seriousProblems(page))]).toEqual([view])
+        }
+        expect(await page.evaluate('document.ran')).toBeUndefined()
+      },
+      { role: 'guest' },
+    )
+  })
+
+  it('asks again for a key that is refused, finds what an id belongs to, and forgets the key', async () => {
+    const { key, taskId } = await failedTask()
+    await world.inConsole(async ({ page, press }) => {
+      await page.getByRole('searchbox').fill(key)
+      await page.keyboard.press('Enter')
+      await page.locator('.heading').getByText(taskId).waitFor()
+      await page.reload()
+      await page.locator('.heading').getByText(taskId).waitFor()
+      await press('Forget key')
+      await page.getByLabel('Admin key').fill('wrong')
+      await page.keyboard.press('Enter')
+      await page.locator('.notice').waitFor()
+      expect(await page.evaluate('sessionStorage.length')).toBe(0)
+    })
+  })
+})
+
+it('the page of the console allows no inline script or style, and no other origin', async () => {
+  const answer = await fetch(world.service.adminUrl)
+  const policy = answer.headers.get('content-security-policy') ?? ''
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).toMatch(/script-src 'self' 'sha256-[A-Za-z0-9+/]{43}='/)
+  expect(policy).toContain("require-trusted-types-for 'script'")
+  expect(policy).not.toMatch(/unsafe|https?:|\*/)
+})

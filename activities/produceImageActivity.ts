@@ -4,7 +4,7 @@ import { endFailure, reportingUnexpected, waitFailure } from './applicationFailu
 import { assertNever } from '../src/domain/assertNever.ts'
 import type { ProduceResult } from '../src/tasks/produceImage.ts'
 import type { ProduceInput, Stage } from '../src/tasks/takeStep.ts'
-import { heartbeatIntervalMs } from '../workflows/heartbeats.ts'
+import { heartbeatIntervalMs } from '../workflows/contract.ts'
 
 export type ProduceImageActivityDeps = {
   /**

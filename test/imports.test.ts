@@ -21,7 +21,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/tasks',
     'types:src/store',
     'workflows/contract.ts',
-    'workflows/heartbeats.ts',
     '@temporalio/activity',
     '@temporalio/common',
   ],

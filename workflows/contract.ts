@@ -45,6 +45,15 @@ export function produceTaskQueue(family: Family): string {
   return `darkroom-produce-${family.toLowerCase()}-${version}`
 }
 
+/** How often the activity `produceImage` sends Temporal a heartbeat while it runs. */
+export const heartbeatIntervalMs = 3_000
+
+/**
+ * After this time without a heartbeat, Temporal gives the activity to another worker. Long enough that three
+ * heartbeats in a row may be lost.
+ */
+export const heartbeatTimeoutMs = 15_000
+
 /**
  * The types of failures that make Temporal run an activity again. All other failure types are task failure
  * codes.

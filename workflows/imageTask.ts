@@ -11,8 +11,12 @@ import {
 import type { Activities } from '../activities/createActivities.ts'
 import type { ProduceArgument } from '../activities/produceImageActivity.ts'
 import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
-import { produceTaskQueue, searchAttributes, statusQueryName } from './contract.ts'
-import { heartbeatTimeoutMs } from './heartbeats.ts'
+import {
+  heartbeatTimeoutMs,
+  produceTaskQueue,
+  searchAttributes,
+  statusQueryName,
+} from './contract.ts'
 import type { TaskFailureCode } from '../src/domain/failure.ts'
 import { taskFailureCodes } from '../src/domain/failure.ts'
 

@@ -55,8 +55,3 @@ export function newProcessId(randomBytes: RandomBytes): string {
 export function workflowIdOf(taskId: string): string {
   return `image/${taskId}`
 }
-
-/** Returns the task id that a workflow id contains. */
-export function taskIdOf(workflowId: string): string {
-  return workflowId.slice(workflowIdOf('').length)
-}

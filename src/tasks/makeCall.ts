@@ -31,14 +31,13 @@ export async function makeCall(
   const { attempts, blobs, clocks = readClocks } = deps
   const { n, channel, answerId, request, model, upstreamKey, timeoutMs } = attempt
   const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt, clocks())
-  const about = { attempt: n, channel: channel.name }
   let unrecorded: Outcome | undefined = givenUp
   const moveLease = () => {
     retryFor(leftMs(), () => attempts.extendLease(taskId, n)).catch(() => {})
   }
   const leaseTimer = setTimeout(moveLease, timeoutMs + leaseMovesAfterMs)
   try {
-    onStage?.({ stage: 'calling', ...about })
+    onStage?.({ stage: 'calling', channel: channel.name })
     const origin = { taskId, attempt: n }
     const outcome = await deps.callUpstream({
       origin,
@@ -51,12 +50,13 @@ export async function makeCall(
       mayBegin: () => elapsedMs(askedAt, clocks()) <= callWithinMs,
     })
     const { evidence } = outcome
-    deps.onOutcome?.({ taskId, ...about, outcome: { class: outcome.class, evidence } })
+    const seen = { class: outcome.class, evidence }
+    deps.onOutcome?.({ taskId, attempt: n, channel: channel.name, outcome: seen })
     if (outcome.class !== 'succeeded') {
       unrecorded = outcome
       return false
     }
-    onStage?.({ stage: 'storing', ...about })
+    onStage?.({ stage: 'storing', channel: channel.name })
     const hardEndMs = leftMs()
     const meta = await storeAnswer(blobs, { taskId, attempt: n, answerId, hardEndMs, outcome })
     const settle = () => attempts.settleTask({ meta, answerId, evidence })

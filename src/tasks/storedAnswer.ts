@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { text } from 'node:stream/consumers'
-import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
 import type { BlobStore, NewBlob } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../domain/upstream/answerMeta.ts'
@@ -90,23 +89,10 @@ export class AnswerUnknownError extends Error {
   }
 }
 
-/**
- * Limit for the size of `meta.json`. The limit of the answer's text counts the escapes of JSON, but not the quotes,
- * commas and brackets, and JSON may write a number longer than the upstream did. Twice the text is enough for both.
- * The fields that we add need far less than 64 KiB.
- */
-const metaBytesMax = 2 * upstreamAnswerTextBytesMax + 65_536
-
-/**
- * Reads and parses `meta.json`. Checks its size and version only, because nothing except `storeAnswer` writes
- * it.
- */
+/** Reads and parses `meta.json`. Checks its version only, because nothing except `storeAnswer` writes it. */
 async function readMeta(blobs: BlobStore, answerId: string): Promise<AnswerMeta | undefined> {
   const blob = await blobs.read(answerMetaKey(answerId))
   if (blob === undefined) return undefined
-  if (blob.bytes > metaBytesMax) {
-    throw new Error(`Bug: meta.json of ${answerId} is ${blob.bytes} bytes`)
-  }
   const meta: AnswerMeta = JSON.parse(await text(blob.content))
   if (meta.version !== 1) throw new Error(`meta.json of ${answerId} has an unknown version`)
   return meta

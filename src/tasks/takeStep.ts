@@ -61,7 +61,6 @@ export type SeenOutcome = {
  */
 export type Stage = {
   readonly stage: 'calling' | 'storing'
-  readonly attempt: number
   readonly channel: string
 }
 
@@ -103,8 +102,7 @@ export async function takeStepInLine(
   const awaited = found.facts.channels
     .map(({ channel }) => channel.name)
     .filter((name) => deps.places.isAwaited(name, model))
-  const facts = awaited.reduce((known, name) => barred(known, name, 'full'), found.facts)
-  const step = await takeStep(deps, input, looked, facts)
+  const step = await takeStep(deps, input, looked, withFull(found.facts, awaited))
   if (step.kind !== 'wait' || step.inLine === undefined) return step
   const waiter = { accountId, sync, model, channels: step.inLine }
   const isLong = input.takesNoSlot === true && sync
@@ -130,19 +128,18 @@ async function takeStep(
   if (step.kind === 'end') return { ...step, attempts: facts.attempts }
   if (step.kind !== 'call') return step
   const opened = await open(deps, input, facts, step)
-  if (opened.kind !== 'full' && opened.kind !== 'slow_start') return opened
-  return takeStep(deps, input, looked, barred(facts, step.channel.name, opened.kind))
+  return opened.kind === 'full'
+    ? takeStep(deps, input, looked, withFull(facts, [step.channel.name]))
+    : opened
 }
 
-/** The facts with one more channel on which there is no place. */
-function barred(facts: TaskFacts, name: string, bar: NoPlace['kind']): TaskFacts {
+/** The facts with further channels on which there is no place. */
+function withFull(facts: TaskFacts, names: readonly string[]): TaskFacts {
   const channels = facts.channels.map((state) =>
-    state.channel.name === name && state.bar === undefined ? { ...state, bar } : state,
+    names.includes(state.channel.name) ? { bar: 'full' as const, ...state } : state,
   )
   return { ...facts, channels }
 }
-
-type NoPlace = { readonly kind: 'full' } | { readonly kind: 'slow_start' }
 
 /** How long a question is repeated whose answer was lost. It is answered with the same attempt again. */
 const openMsMax = 3_000
@@ -152,7 +149,7 @@ async function open(
   { taskId, via = 'workflow', signal }: ProduceInput,
   facts: TaskFacts,
   { n, channel }: Extract<NextStep, { kind: 'call' }>,
-): Promise<Step | NoPlace> {
+): Promise<Step | { readonly kind: 'full' }> {
   const { attempts, processId, clocks = readClocks } = deps
   const answerId = newUploadId(randomBytes, 'answer')
   const leaveRequest = await deps.enterRequest(facts.requestBytes)
@@ -172,8 +169,7 @@ async function open(
       case 'not_present':
         return notPresent
       case 'full':
-      case 'slow_start':
-        return { kind: result.kind }
+        return { kind: 'full' }
       case 'over':
       case 'changed':
       case 'paused':

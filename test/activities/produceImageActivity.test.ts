@@ -5,7 +5,7 @@ import type { ProduceImageActivityDeps } from '../../activities/produceImageActi
 import { createProduceImageActivity } from '../../activities/produceImageActivity.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { loggerOf } from '../../src/temporal/worker/runtime.ts'
-import { heartbeatIntervalMs } from '../../workflows/heartbeats.ts'
+import { heartbeatIntervalMs } from '../../workflows/contract.ts'
 
 type Produce = ProduceImageActivityDeps['produceImage']
 
@@ -47,8 +47,8 @@ describe('the activity produceImage', () => {
   it('throws a failure as not retryable, with the channel of the last call', async () => {
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
     const { run } = activityOver(async ({ onStage }) => {
-      onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })
-      onStage?.({ stage: 'calling', attempt: 2, channel: 'b-second' })
+      onStage?.({ stage: 'calling', channel: 'b-main' })
+      onStage?.({ stage: 'calling', channel: 'b-second' })
       return { kind: 'failed', failure }
     })
     const end = await run()
@@ -120,9 +120,9 @@ describe('heartbeats of produceImage', () => {
   it('contain the stage of a long call, and stop when the call ends', async () => {
     const { run, beats } = activityOver(async ({ onStage }) => {
       await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
-      onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })
+      onStage?.({ stage: 'calling', channel: 'b-main' })
       await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
-      onStage?.({ stage: 'storing', attempt: 1, channel: 'b-main' })
+      onStage?.({ stage: 'storing', channel: 'b-main' })
       await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
       return succeeded
     })
@@ -130,8 +130,8 @@ describe('heartbeats of produceImage', () => {
     await vi.advanceTimersByTimeAsync(10 * heartbeatIntervalMs)
     expect(beats).toEqual([
       undefined,
-      { stage: 'calling', attempt: 1, channel: 'b-main' },
-      { stage: 'storing', attempt: 1, channel: 'b-main' },
+      { stage: 'calling', channel: 'b-main' },
+      { stage: 'storing', channel: 'b-main' },
     ])
   })
 })

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailureCode } from '../../src/domain/failure.ts'
 import { taskFailureMessages } from '../../src/domain/failure.ts'
-import { taskIdOf } from '../../src/domain/ids.ts'
 import type { TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -133,7 +132,8 @@ describe('tasks that failed', () => {
   const found = (query: string) => async (): Promise<readonly string[]> => {
     const { client: temporal } = service.temporal.temporal
     const ids: string[] = []
-    for await (const run of temporal.workflow.list({ query })) ids.push(taskIdOf(run.workflowId))
+    for await (const run of temporal.workflow.list({ query }))
+      ids.push(run.workflowId.slice('image/'.length))
     return ids.toSorted()
   }
 

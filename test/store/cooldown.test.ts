@@ -98,7 +98,7 @@ describe('after a refusal', () => {
     await own.attempts.closeAttempt({ taskId, n, ...refused, concurrencyMax: 50 })
     await passUntil(own)
     const asked = await Promise.all(Array.from({ length: 6 }, () => ask(own)))
-    expect(asked.toSorted()).toEqual(['opened', ...Array.from({ length: 5 }, () => 'slow_start')])
+    expect(asked.toSorted()).toEqual([...Array.from({ length: 5 }, () => 'full'), 'opened'])
     await passUntil(own)
     expect(await ask(own)).toBe('opened')
   })
@@ -206,7 +206,7 @@ describe('after an operator fault', () => {
       await passUntil(own)
       const probe = await call(own)
       await passUntil(own)
-      expect(await ask(own)).toBe('slow_start')
+      expect(await ask(own)).toBe('full')
       await own.attempts.closeAttempt({ taskId: probe.taskId, n: 1, ...fault })
       expect((await cooldownOf(own))[0]?.seconds).toBe(120)
 
@@ -215,7 +215,7 @@ describe('after an operator fault', () => {
         [name],
       )
       const mended = await call(own)
-      expect(await ask(own)).toBe('slow_start')
+      expect(await ask(own)).toBe('full')
       const { taskId, answerId } = mended
       await own.attempts.settleTask({ meta: testMeta(taskId), answerId })
       expect([await ask(own), await ask(own)]).toEqual(['opened', 'opened'])

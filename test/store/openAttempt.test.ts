@@ -210,7 +210,7 @@ describe('the facts of a task', () => {
   it.each([
     ['a pause', `update channel set paused_at = now() where name = $1`, 'paused'],
     ['a cooldown', coolingSql(`'20 seconds'`, 5), 'cooldown'],
-    ['no more calls than its limit after a cooldown', coolingSql(`'-10 seconds'`, 1), 'slow_start'],
+    ['no more calls than its limit after a cooldown', coolingSql(`'-10 seconds'`, 1), 'full'],
     ['a cooldown that is long over', coolingSql(`'-70 seconds'`, 1), undefined],
     ['a limit as high as its places', coolingSql(`'-10 seconds'`, 3), undefined],
   ] as const)('and `open` agree about a channel with %s', async (name, change, bar) => {

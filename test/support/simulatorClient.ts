@@ -28,10 +28,6 @@ export type SimulatorClient = {
   readonly release: (matcher?: CallMatcher) => Promise<number>
   /** Returns how many requests came for the URLs that the faults `redirect` and `url` send. */
   readonly strayRequests: () => Promise<number>
-  /**
-   * Removes all calls, scripts, counts of directives, limits and stray requests: those of other tests too.
-   */
-  readonly reset: () => Promise<void>
 }
 
 const answerTimeoutMs = 15_000
@@ -80,9 +76,6 @@ export function createSimulatorClient(url: string): SimulatorClient {
     async strayRequests() {
       const answer = z.object({ strayRequests: z.number() }).parse(await ask('stray', {}))
       return answer.strayRequests
-    },
-    async reset() {
-      await post('reset', {})
     },
   }
 }

@@ -14,7 +14,7 @@ import { succeeded } from '../support/upstream/countedUpstream.ts'
 import { until } from '../support/timing.ts'
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-const calling: Stage = { stage: 'calling', attempt: 1, channel: 'b-main' }
+const calling: Stage = { stage: 'calling', channel: 'b-main' }
 
 type Produce = (taskId: string, onCall: () => void) => Promise<ProduceResult>
 

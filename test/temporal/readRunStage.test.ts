@@ -47,9 +47,9 @@ describe('the stage of a run', () => {
     const start = scripts.add({
       produce: [
         async ({ onStage }) => {
-          onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })
+          onStage?.({ stage: 'calling', channel: 'b-main' })
           await storing.promise
-          onStage?.({ stage: 'storing', attempt: 1, channel: 'b-main' })
+          onStage?.({ stage: 'storing', channel: 'b-main' })
           return answer.promise
         },
       ],

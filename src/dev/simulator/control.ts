@@ -15,7 +15,6 @@ import { jsonReply } from './reply.ts'
 //     POST /__simulator/script    {match?, faults: ['429 retry-after=3', 'reset']}
 //     POST /__simulator/limit     {model?, grants, windowMs}
 //     POST /__simulator/release   {match?}    {released: 1}
-//     POST /__simulator/reset
 //     GET  /__simulator/stray     {strayRequests: 0}
 //
 // A query or body that cannot be used is answered with 400 and `{error: 'the reason'}`.
@@ -48,7 +47,6 @@ type Controls = {
   readonly log: CallLog
   readonly plan: Plan
   readonly strayRequests: () => number
-  readonly reset: () => void
 }
 
 /** Answers a request that controls the simulator. Returns `undefined` for any other request. */
@@ -56,7 +54,7 @@ export async function controlReply(
   request: IncomingMessage,
   response: ServerResponse,
   url: URL,
-  { log, plan, strayRequests, reset }: Controls,
+  { log, plan, strayRequests }: Controls,
 ): Promise<Reply | undefined> {
   switch (`${request.method} ${url.pathname.replace('/__simulator/', '')}`) {
     case 'GET calls':
@@ -69,8 +67,6 @@ export async function controlReply(
       return withBody(request, limitBody, plan.limit)
     case 'POST release':
       return withBody(request, releaseBody, ({ match }) => ({ released: plan.release(match) }))
-    case 'POST reset':
-      return withBody(request, z.strictObject({}), reset)
     default:
       return undefined
   }

@@ -116,9 +116,7 @@ function chooseChannel(
   const [state, wait] = (facts.sync && timed.length > 0 ? timed : channels)
     .map((each) => [each, waitFor(facts, each, jitter)] as const)
     .reduce((least, other) => (other[1].delayMs < least[1].delayMs ? other : least))
-  const inLine = timed
-    .filter(({ bar }) => bar === 'full' || bar === 'slow_start')
-    .map(({ channel }) => channel.name)
+  const inLine = timed.filter(({ bar }) => bar === 'full').map(({ channel }) => channel.name)
   return inLine.length > 0 ? { ...wait, inLine } : waitOrEnd(facts, state, wait)
 }
 
@@ -153,8 +151,6 @@ function waitFor({ nowMs, createdAtMs }: TaskFacts, state: ChannelState, jitter:
     }
     case 'full':
       return wait('channel_full', lineAgainMs * (1 + jitter))
-    case 'slow_start':
-      return wait('slow_start', lineAgainMs * (1 + jitter))
     case undefined:
       throw new Error('Bug: a task does not wait for a free channel')
     default:

@@ -9,7 +9,7 @@ export type Waiter = {
 
 export type Places = ReturnType<typeof createPlaces>
 
-/** How often the first in line asks while nothing happens. */
+/** How often the task whose turn it is asks while nothing happens. */
 const askEveryMs = 250
 
 /** Node's timers count to 2^31 - 1 ms. */
@@ -18,42 +18,29 @@ const timerMsMax = 2 ** 31 - 1
 type Line = {
   readonly model: string
   readonly channels: readonly string[]
-  /** By account and kind. The first lane is the next. */
-  readonly lanes: Map<string, readonly Asking[]>
+  /** Who waits for the turn, by account and kind. The first lane has the turn, and only that one may be empty. */
+  readonly lanes: Map<string, (() => void)[]>
   wake: () => void
 }
 
-/** Lets one task ask. Resolves to whether the task has left the line. */
-type Asking = () => Promise<boolean>
-
 /**
  * Creates the lines of the tasks of this process that wait for places on full channels. For the same channels and model
- * one task asks at a time: the first of the lane whose turn it is. A task that leaves gives the turn to the next lane,
- * which asks at once, so an account with many tasks and one with a single task take turns.
+ * one task asks at a time: the one whose turn it is. When it leaves, it passes the turn to the next lane, whose first task
+ * asks at once, so an account with many tasks and one with a single task take turns.
  *
- * When a call of this process ends, the next one asks at a random moment within a quarter of a second. If it asked at
+ * When a call of this process ends, the task asks at a random moment within a quarter of a second. If it asked at
  * once, a process whose calls end on a channel would always get the places there, and others never.
  */
 export function createPlaces(random: () => number) {
   const lines = new Map<string, Line>()
 
-  async function serve(key: string, line: Line): Promise<void> {
-    while (line.lanes.size > 0) {
-      await wakeOrTimer(line)
-      while (await askFirst(line));
-    }
-    lines.delete(key)
-  }
-
-  function lineOf({ channels, model }: Waiter): Line {
-    const key = `${model} ${channels.toSorted().join(' ')}`
-    const known = lines.get(key)
-    if (known !== undefined) return known
-    const line: Line = { model, channels, lanes: new Map(), wake: () => {} }
-    lines.set(key, line)
-    // The line is served once the caller has joined it.
-    queueMicrotask(() => void serve(key, line))
-    return line
+  function passTurn(key: string, { lanes }: Line): void {
+    const [[name, waiting] = ['', []]] = lanes
+    lanes.delete(name)
+    if (waiting.length > 0) lanes.set(name, waiting)
+    const [next] = lanes.values()
+    if (next === undefined) lines.delete(key)
+    next?.shift()?.()
   }
 
   return {
@@ -61,28 +48,37 @@ export function createPlaces(random: () => number) {
      * Stands in line until `ask` returns a value, and returns it. `ask` returns `undefined` when there is no place yet.
      * Returns `undefined` after `limitMs`, and when the signal aborts. Rejects when `ask` does.
      */
-    wait: <Value>(
-      waiter: Waiter,
+    wait: async <Value>(
+      { accountId, sync, model, channels }: Waiter,
       ask: () => Promise<Value | undefined>,
       { limitMs, signal }: { readonly limitMs: number; readonly signal?: AbortSignal | undefined },
     ): Promise<Value | undefined> => {
-      const line = lineOf(waiter)
-      const { accountId, sync } = waiter
-      return join(
-        line,
-        `${accountId} ${sync}`,
-        ask,
-        AbortSignal.any([
-          AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(limitMs, timerMsMax)))),
-          ...(signal === undefined ? [] : [signal]),
-        ]),
-      )
+      const over = AbortSignal.any([
+        AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(limitMs, timerMsMax)))),
+        ...(signal === undefined ? [] : [signal]),
+      ])
+      const key = `${model} ${channels.toSorted().join(' ')}`
+      const lane = `${accountId} ${sync}`
+      const known = lines.get(key)
+      const line = known ?? { model, channels, lanes: new Map([[lane, []]]), wake: () => {} }
+      lines.set(key, line)
+      if (known !== undefined && !(await hasTurn(known, lane, over))) return undefined
+      try {
+        // Who begins a line has just asked.
+        if (known === undefined) await wakeOrTimer(line, over)
+        while (!over.aborted) {
+          const value = await ask()
+          if (value !== undefined) return value
+          await wakeOrTimer(line, over)
+        }
+        return undefined
+      } finally {
+        passTurn(key, line)
+      }
     },
     /** Whether a task of this process waits for a place of the model on the channel. */
     isAwaited: (channel: string, model: string) =>
-      [...lines.values()].some(
-        (line) => line.model === model && line.lanes.size > 0 && line.channels.includes(channel),
-      ),
+      [...lines.values()].some((line) => line.model === model && line.channels.includes(channel)),
     /** Tells that a call of this process on the channel has ended. */
     callEnded: (channel: string): void => {
       for (const line of lines.values()) {
@@ -92,65 +88,36 @@ export function createPlaces(random: () => number) {
   }
 }
 
-function wakeOrTimer(line: Line): Promise<void> {
+/** Waits at the end of a lane. Resolves to true when it is the caller's turn, and to false when the signal aborts. */
+function hasTurn({ lanes }: Line, lane: string, over: AbortSignal): Promise<boolean> {
+  const waiting = lanes.get(lane) ?? []
+  lanes.set(lane, waiting)
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, askEveryMs)
-    line.wake = () => {
-      clearTimeout(timer)
-      resolve()
+    const take = () => {
+      over.removeEventListener('abort', leave)
+      resolve(true)
     }
+    const leave = () => {
+      waiting.splice(waiting.indexOf(take), 1)
+      const [first] = lanes.keys()
+      if (waiting.length === 0 && lane !== first) lanes.delete(lane)
+      resolve(false)
+    }
+    waiting.push(take)
+    over.addEventListener('abort', leave, { once: true })
+    if (over.aborted) leave()
   })
 }
 
-/** Lets the first task in line ask. Returns whether it has left the line, so that the next one may ask. */
-async function askFirst({ lanes }: Line): Promise<boolean> {
-  const [name = '', [asking] = []] = lanes.entries().next().value ?? []
-  if (asking === undefined || !(await asking())) return false
-  const lane = lanes.get(name)
-  if (lane !== undefined) {
-    lanes.delete(name)
-    lanes.set(name, lane)
-  }
-  return true
-}
-
-/** Puts a task at the end of its lane, until it has a value or the signal aborts. */
-function join<Value>(
-  { lanes }: Line,
-  name: string,
-  ask: () => Promise<Value | undefined>,
-  signal: AbortSignal,
-): Promise<Value | undefined> {
-  return new Promise((resolve, reject) => {
-    let isAsking = false
-    const leave = () => {
-      signal.removeEventListener('abort', onAbort)
-      const others = (lanes.get(name) ?? []).filter((each) => each !== asking)
-      if (others.length > 0) lanes.set(name, others)
-      else lanes.delete(name)
+function wakeOrTimer(line: Line, over: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = () => {
+      clearTimeout(timer)
+      over.removeEventListener('abort', wake)
+      resolve()
     }
-    // An answer that is on its way may be a place, and a place must not be lost.
-    const onAbort = () => {
-      if (isAsking) return
-      leave()
-      resolve(undefined)
-    }
-    const asking: Asking = async () => {
-      isAsking = true
-      try {
-        const value = await ask()
-        if (value === undefined && !signal.aborted) return false
-        resolve(value)
-      } catch (error) {
-        reject(error)
-      } finally {
-        isAsking = false
-      }
-      leave()
-      return true
-    }
-    lanes.set(name, [...(lanes.get(name) ?? []), asking])
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
+    const timer = setTimeout(wake, askEveryMs)
+    line.wake = wake
+    over.addEventListener('abort', wake, { once: true })
   })
 }

@@ -53,7 +53,7 @@ export type OpenCall = {
  */
 export type ChannelState = {
   readonly channel: Channel
-  readonly bar?: 'paused' | 'full' | 'cooldown' | 'slow_start'
+  readonly bar?: 'paused' | 'full' | 'cooldown'
   readonly untilAtMs?: number
   readonly fault?: boolean
 }
@@ -77,7 +77,6 @@ export type Wait = {
 
 export type WaitReason =
   | 'cooldown'
-  | 'slow_start'
   | 'channel_full'
   | 'channel_paused'
   /** After an unknown outcome, or after a call that this service itself did not make. */

@@ -41,7 +41,7 @@ export type OpenResult =
   /** The process has sent no beat lately. */
   | { readonly kind: 'not_present' }
   /** The channel may not be called for the task's model now. */
-  | { readonly kind: 'paused' | 'full' | 'cooldown' | 'slow_start' }
+  | { readonly kind: 'paused' | 'full' | 'cooldown' }
 
 /**
  * How long the lease of a call lasts after the timeout of the call. A worker stores and settles its answer in this

@@ -63,7 +63,7 @@ describe('a test in another process than the simulator', () => {
   })
 
   it('is refused when its Host or Origin is foreign', async () => {
-    const path = '/__simulator/reset'
+    const path = '/__simulator/release'
     for (const headers of [{ host: 'evil.example' }, { origin: 'https://evil.example' }]) {
       const options = { port: running().port, method: 'POST', path, headers }
       const [response] = await once(request(options).end(), 'response')

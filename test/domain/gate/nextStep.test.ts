@@ -14,7 +14,6 @@ const one = state('one')
 const two = state('two')
 const paused = { bar: 'paused' } as const
 const full = { bar: 'full' } as const
-const slow = { bar: 'slow_start' } as const
 const cooling = { bar: 'cooldown', untilAtMs: nowMs + 20_000, fault: false } as const
 const coolingSoon = { ...cooling, untilAtMs: nowMs + 2_000 }
 const faulty = { ...cooling, fault: true } as const
@@ -85,7 +84,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     ['past one that is paused', { channels: [state('one', paused), two] }, call('two')],
     ['past one that is full', { channels: [state('one', full), two] }, call('two')],
     ['past one that cools down', { channels: [state('one', cooling), two] }, call('two')],
-    ['past one in its slow start', { channels: [state('one', slow), two] }, call('two')],
     ['with the next number', { attempts: 4 }, call('one', 5)],
     ['again after a refusal', { past: [refused] }, call('one', 2)],
     ['other than one whose quota is used up', { past: [exhausted] }, call('two', 2)],
@@ -191,7 +189,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   waits: [
     [
       'in line on every channel where a place may come free',
-      { channels: [state('one', full), state('two', slow), state('three', cooling)] },
+      { channels: [state('one', full), state('two', full), state('three', cooling)] },
       { ...wait('channel_full', 4_000), inLine: ['one', 'two'] },
     ],
     [

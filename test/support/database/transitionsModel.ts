@@ -275,7 +275,7 @@ function barOf(
     return underWay < Math.max(row.max, same.max)
   })
   const isCooling = earlier.length + later.length > 0
-  return { allowed: isCooling ? ['cooldown', 'slow_start'] : [], mayOpen }
+  return { allowed: isCooling ? ['cooldown', 'full'] : [], mayOpen }
 }
 
 /** The balance of an account. */

@@ -48,7 +48,7 @@ const paths: Readonly<Record<string, Path>> = {
     script: {
       produce: [
         async ({ onStage }) => {
-          onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })
+          onStage?.({ stage: 'calling', channel: 'b-main' })
           return rejected
         },
       ],

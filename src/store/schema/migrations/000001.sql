@@ -489,8 +489,8 @@ language sql immutable as $$
     (date_trunc(period, instant at time zone 'UTC') + ('1 ' || period)::interval) at time zone 'UTC'
 $$;
 
--- What keeps calls of a model from a channel now: `paused`, `full`, `cooldown` (until `until_at`) or `slow_start` (after
--- a cooldown). Null: nothing. `fault` tells a cooldown for a fault from one for a refusal.
+-- What keeps calls of a model from a channel now: `paused`, `cooldown` (until `until_at`), or `full`: it has no place, by
+-- its own limit or by that after a cooldown. Null: nothing. `fault` tells a cooldown for a fault from one for a refusal.
 create function channel_bar(
   the_channel text, the_model text, concurrency_max integer,
   out bar text, out until_at timestamptz, out fault boolean
@@ -527,7 +527,7 @@ begin
     where a.channel = the_channel and (known.model = '*' or a.model = the_model)
       and a.closed_at is null and a.lease_until > clock_timestamp();
     if under_way >= known.max or last_opened > clock_timestamp() - interval '200 milliseconds' then
-      bar := 'slow_start';
+      bar := 'full';
       return;
     end if;
   end loop;

@@ -124,6 +124,13 @@ describe('a failure', () => {
 })
 
 describe('a cancel', () => {
+  it('beside a refusal that is not yet committed waits, and is no conflict', async () => {
+    const { taskId } = await opened()
+    const close = 'update task set open_attempt = null where task_id = $1'
+    const cancel = () => world.attempts.cancelTask(taskId, 'asked')
+    expect(await whileUncommitted(close, taskId, cancel)).toBe('cancelled')
+  })
+
   it.each([
     ['asked', 'cancelled', 1],
     ['client_left', 'client_left', 0],

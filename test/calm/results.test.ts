@@ -144,7 +144,7 @@ describe('a task under way', () => {
     const progress = seen.map((record) => record.progress)
     expect(statuses).toEqual(statuses.toSorted((a, b) => a - b))
     expect(progress).toEqual(progress.toSorted((a, b) => a - b))
-    expect(new Set(progress).size).toBeGreaterThan(10)
+    expect(new Set(progress).size).toBeGreaterThan(3)
     expect(progress.slice(0, -1).every((percent) => percent <= 95)).toBe(true)
   })
 })

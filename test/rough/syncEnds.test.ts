@@ -47,6 +47,8 @@ beforeAll(async () => {
   return () => service.stop()
 }, stackStartMsMax)
 beforeEach(async () => {
+  // No test begins while a channel cools down after another one.
+  await service.pool.query('delete from cooldown')
   account = await service.account()
   client = createClient(service.url, account.secret)
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { OpenResult } from '../../src/store/attempts/openAttempt.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { taskRow } from '../support/database/reconcileWorld.ts'
+import { setTask, taskRow } from '../support/database/reconcileWorld.ts'
 import {
   askToOpen,
   createTestAttempts,
@@ -18,6 +18,14 @@ const world = useAttemptWorld()
 const unknown = { class: 'unknown', evidence: { reason: 'server_error', httpStatus: 500 } } as const
 const refused = { class: 'refused', evidence: { reason: 'rate_limited' } } as const
 
+async function rowOf(taskId: string) {
+  const { rows } = await world.pool.query(
+    `select status, attempts, open_attempt as open, work_possible as "workPossible" from task where task_id = $1`,
+    [taskId],
+  )
+  return rows[0]
+}
+
 /** Inserts a channel that only one test uses. */
 async function ownChannel(name: string, concurrencyMax = 50) {
   const channel = testChannel({ name, concurrencyMax })
@@ -26,6 +34,19 @@ async function ownChannel(name: string, concurrencyMax = 50) {
 }
 
 describe('an attempt', () => {
+  it('is opened once, by the first of several workers, and sets the task processing', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const asked = [1, 2, 3, 4].map(() => askToOpen(world.attempts, taskId, { n: 1 }))
+    const kinds = (await Promise.all(asked)).map(({ kind }) => kind)
+    expect(kinds.toSorted()).toEqual(['changed', 'changed', 'changed', 'opened'])
+    expect(await rowOf(taskId)).toEqual({
+      status: 'processing',
+      attempts: 1,
+      open: 1,
+      workPossible: false,
+    })
+  })
+
   it('carries the request, the limits of its call and the key for the upstream', async () => {
     const { taskId, accountId } = await insertTask(world.pool, { prompt: 'a lighthouse' })
     const attempt = await openAttempt(world.attempts, taskId)
@@ -37,6 +58,17 @@ describe('an attempt', () => {
       request: { body: { prompt: 'a lighthouse' } },
     })
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeCloseTo(35, 0)
+  })
+
+  it('is answered again when the reply was lost, and is not opened twice', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const question = { n: 1, answerId: 'an-of-a-lost-reply' }
+    const asked = [1, 2, 3].map(() => askToOpen(world.attempts, taskId, question))
+    const first = (await Promise.all(asked)).map(({ kind }) => kind)
+    expect(first).toEqual(['opened', 'opened', 'opened'])
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
+    await world.attempts.closeAttempt({ taskId, n: 1, ...unknown })
+    expect(await askToOpen(world.attempts, taskId, question)).toEqual({ kind: 'changed' })
   })
 
   it('keeps the upstream key after an unknown outcome, and gets a new one after a refusal', async () => {
@@ -58,6 +90,24 @@ describe('an attempt', () => {
 })
 
 describe('no attempt is opened', () => {
+  it.each([
+    ['that has ended', { completed_at: 'now()', status: `'failed'`, failure_code: `'x'` }, 'over'],
+    ['past its deadline', { deadline_at: 'now()' }, 'changed'],
+  ] as const)('for a task %s', async (_when, columns, kind) => {
+    const { taskId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, columns)
+    expect(await askToOpen(world.attempts, taskId, { n: 1 })).toEqual({ kind })
+    expect(await outcomesOf(world.pool, taskId)).toEqual([])
+  })
+
+  it('for an unknown task, or one that had another number of attempts, or has one open', async () => {
+    const { taskId } = await insertTask(world.pool)
+    expect(await askToOpen(world.attempts, `task_${'0'.repeat(32)}`)).toEqual({ kind: 'over' })
+    expect(await askToOpen(world.attempts, taskId, { n: 2 })).toEqual({ kind: 'changed' })
+    await openAttempt(world.attempts, taskId)
+    expect(await askToOpen(world.attempts, taskId)).toEqual({ kind: 'changed' })
+  })
+
   it('by a process whose last beat is eight seconds old, also when it was younger before a wait for a lock', async () => {
     const { channel, attempts } = await ownChannel('locked')
     const beat = async (processId: string, seconds: number) =>
@@ -92,6 +142,18 @@ describe('no attempt is opened', () => {
     expect(await askToOpen(attempts, taskId, { channel })).toEqual({ kind: 'paused' })
     const unannounced = testChannel({ name: 'unannounced' })
     expect(await askToOpen(attempts, taskId, { channel: unannounced })).toEqual({ kind: 'paused' })
+  })
+
+  it('beyond the places of a channel when many workers ask at once; a call whose lease is over has none', async () => {
+    const { channel, attempts } = await ownChannel('narrow', 3)
+    const tasks = await Promise.all(Array.from({ length: 20 }, () => insertTask(world.pool)))
+    const ask = async () => {
+      const asked = tasks.map(({ taskId }) => askToOpen(attempts, taskId, { channel, n: 1 }))
+      return (await Promise.all(asked)).filter(({ kind }) => kind === 'opened').length
+    }
+    expect(await ask()).toBe(3)
+    await world.pool.query(`update attempt set lease_until = now() where channel = 'narrow'`)
+    expect(await ask()).toBe(3)
   })
 })
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { retryWaitsMs } from '../../src/domain/webhooks/retries.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import { runParallel, until } from '../support/timing.ts'
+import { until } from '../support/timing.ts'
 import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
 import { useWebhooks } from '../support/webhooks/useWebhooks.ts'
 
@@ -140,46 +140,5 @@ describe.concurrent('a deleted webhook', () => {
     // Longer than the wait of 5 seconds after the first try.
     await sleep(6_500)
     expect(hook.received()).toHaveLength(1)
-  })
-})
-
-describe.concurrent('a receiver that is dead for many ends', () => {
-  it('gets at most four tries at a time, and holds up no other', async () => {
-    const { hook, client, id } = await failingWebhook()
-    const other = await world.newHook()
-    await other.client.register(other.url)
-    let open = 0
-    let openMax = 0
-    hook.behave = (_request, response) => {
-      open += 1
-      openMax = Math.max(openMax, open)
-      setTimeout(() => {
-        open -= 1
-        response.writeHead(500).end()
-      }, 100)
-    }
-    const ends = 16
-    await runParallel(ends, 8, async () => {
-      await client.ended((await client.accepted(generateBody())).task_id)
-    })
-    const askedAtMs = Date.now()
-    await other.client.accepted(generateBody())
-    const [delivered] = await other.waitFor(1)
-    expect((delivered?.atMs ?? 0) - askedAtMs).toBeLessThan(5_000)
-    await until('all first tries', async () => {
-      const tried = (await client.deliveries(id)).filter(({ attempts }) => attempts.length > 0)
-      return tried.length === ends ? true : undefined
-    })
-    expect(openMax).toBeLessThanOrEqual(4)
-    expect(openMax).toBeGreaterThan(1)
-    hook.behave = 200
-    await until('everything delivered', async () => {
-      const left = (await client.deliveries(id)).filter(({ status }) => status !== 'delivered')
-      // A try that was under way can fail once more.
-      if (left.some(({ next_attempt_at: next }) => Date.parse(next ?? '') > Date.now())) {
-        await setNextTry(id, '0 seconds')
-      }
-      return left.length === 0 ? true : undefined
-    })
   })
 })

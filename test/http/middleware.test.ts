@@ -12,7 +12,7 @@ describe('every answer', () => {
     ['of an error', taskPath],
     ['of an unknown path', '/nowhere'],
   ])(
-    'has its own request id, is not cached and can be read by pages of any origin: %s',
+    'has its own request id, is not cached and can be read by pages of any origin: %s [answer-1, answer-2]',
     async (_what, path) => {
       const seen = new Set<string | null>()
       for (let i = 0; i < 2; i++) {

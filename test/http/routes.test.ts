@@ -12,12 +12,15 @@ it.each([
   ['DELETE', `/v1/tasks/task_${'0'.repeat(32)}`, 'HEAD, GET, OPTIONS'],
   ['GET', `/v1/tasks/task_${'0'.repeat(32)}/cancel`, 'POST, OPTIONS'],
   ['GET', '/v1beta/models/familya-3-pro-image:generateContent', 'POST, OPTIONS'],
-])('a wrong method is a 405 that names the allowed ones: %s %s', async (method, path, allow) => {
-  const response = await api.send(path, { method })
-  expect(response.status).toBe(405)
-  expect(response.headers.get('allow')).toBe(allow)
-  expect(errorResponse.parse(await response.json()).error.code).toBe('method_not_allowed')
-})
+])(
+  'a wrong method is a 405 that names the allowed ones: %s %s [error-405]',
+  async (method, path, allow) => {
+    const response = await api.send(path, { method })
+    expect(response.status).toBe(405)
+    expect(response.headers.get('allow')).toBe(allow)
+    expect(errorResponse.parse(await response.json()).error.code).toBe('method_not_allowed')
+  },
+)
 
 it.each([
   `${submitPath}/`,
@@ -39,7 +42,7 @@ it.each([
   expect(isError).toBe(true)
 })
 
-it('an unknown path is named without its query', async () => {
+it('an unknown path is named without its query [error-404]', async () => {
   const response = await api.send('/v1/nowhere?key=secret')
   expect(response.status).toBe(404)
   expect(errorResponse.parse(await response.json()).error).toEqual({

@@ -2,16 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
-import { newTaskId } from '../../src/domain/ids.ts'
 import { listKeys } from '../../src/store/accounts/apiKeys.ts'
 import { setBudget } from '../../src/store/accounts/budgets.ts'
 import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
-import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { createIssueKey } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
-import { openAttempt, testMeta } from '../support/database/testAttempts.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
 import { setTask } from '../support/database/reconcileWorld.ts'
@@ -86,27 +83,6 @@ describe('a budget', () => {
     }
   })
 
-  it('is never exceeded by 64 submits at once, and its last credit is spent once', async () => {
-    const key = await openKey({ credits: 39, period: 'month' })
-    const answers = await Promise.all(Array.from({ length: 64 }, () => key.submit()))
-    expect(answers.filter((taskId) => taskId !== undefined)).toHaveLength(3)
-    expect(await key.used()).toBe(30)
-    await assertLedgerVerifies(world.pool)
-  })
-
-  it('has room again when a hold is released, and none when it is settled', async () => {
-    const key = await openKey({ credits: 20, period: 'month' })
-    const [first = '', second = ''] = [await key.submit(), await key.submit()]
-    expect(await key.submit()).toBeUndefined()
-    await world.attempts.failTask(first, failure, 0)
-    expect(await key.used()).toBe(10)
-    const { answerId } = await openAttempt(world.attempts, second)
-    await world.attempts.settleTask({ meta: testMeta(second), answerId })
-    expect(await key.used()).toBe(10)
-    expect(await key.submit()).toBeDefined()
-    expect(await key.submit()).toBeUndefined()
-  })
-
   it('counts a hold in the period of its submit, wherever it settles or is released [budget-4]', async () => {
     const { pool } = world
     const key = await openKey({ credits: 20, period: 'hour' })
@@ -129,25 +105,6 @@ describe('a budget', () => {
       [key.keyId],
     )
     expect(rows.map(({ used }) => used)).toEqual([10, 10])
-  })
-
-  it('does not count the retry of a task, and does not refuse it', async () => {
-    const { pool } = world
-    const key = await openKey({ credits: 10, period: 'month' })
-    const failed = (await key.submit()) ?? ''
-    await world.attempts.failTask(failed, failure, 0)
-    await key.submit()
-    const retryId = newTaskId(randomBytes)
-    const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
-    const retry = { taskId: failed, newTaskId: retryId, termsOf }
-    const retried = await withTransaction(pool, (client) => retryTask(client, retry))
-    expect(retried).toMatchObject({ kind: 'retried' })
-    expect(await key.used()).toBe(10)
-    await world.attempts.failTask(retryId, failure, 0)
-    expect(await key.used()).toBe(10)
-    await changeBudget(key.keyId, { credits: 10, period: 'month' })
-    expect(await key.used()).toBe(10)
-    await assertLedgerVerifies(pool)
   })
 
   it('accepts a free request when nothing is left', async () => {

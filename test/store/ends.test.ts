@@ -1,26 +1,22 @@
 import { describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { cancelTask } from '../../src/store/tasks/ends.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { balanceOf, endsOf, entriesOf } from '../support/database/money.ts'
+import { balanceOf, endsOf } from '../support/database/money.ts'
 import { setTask } from '../support/database/reconcileWorld.ts'
 import {
   createTestAttempts,
-  loseWorker,
   openAttempt,
-  outcomesOf,
   testChannel,
   testMeta,
 } from '../support/database/testAttempts.ts'
-import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
 const world = useAttemptWorld()
 
-const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: true }
-const refused: TaskFailure = { code: 'rate_limit_exceeded', cause: 'refused', workPossible: false }
 const unknown = { class: 'unknown', evidence: { reason: 'timeout' } } as const
-const refusal = { class: 'refused', evidence: { reason: 'not_called' } } as const
+const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: true }
 
 async function opened() {
   const task = await insertTask(world.pool)
@@ -43,30 +39,9 @@ async function whileUncommitted<Value>(
   return result
 }
 
+// Which end a task can have, and what moves then, is in transitionsModel.test.ts: one after the other and at once.
+
 describe('a settlement', () => {
-  it('charges a task once when its answer is settled several times at once', async () => {
-    const { taskId, accountId, answerId } = await opened()
-    const input = { meta: testMeta(taskId), answerId }
-    const settled = await Promise.all([1, 2, 3, 4].map(() => world.attempts.settleTask(input)))
-    expect(settled).toEqual([true, true, true, true])
-    expect(await endsOf(world.pool, taskId)).toEqual(['settle'])
-    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['succeeded image'])
-  })
-
-  it('of the late image of attempt 1 while attempt 2 is open happens once, and the second image is not charged', async () => {
-    const { taskId, accountId, answerId } = await opened()
-    await world.attempts.closeAttempt({ taskId, n: 1, ...unknown })
-    const second = await openAttempt(world.attempts, taskId)
-    const [one, two] = await Promise.all([
-      world.attempts.settleTask({ meta: testMeta(taskId, 1), answerId }),
-      world.attempts.settleTask({ meta: testMeta(taskId, 2), answerId: second.answerId }),
-    ])
-    expect(one).toBe(!two)
-    expect(await endsOf(world.pool, taskId)).toEqual(['settle'])
-    expect(await balanceOf(world.pool, accountId)).toMatchObject({ spent: 10, held: 0 })
-  })
-
   it('neither publishes nor charges a success that comes after the release [money-12]', async () => {
     const { taskId, accountId, answerId } = await opened()
     await setTask(world.pool, taskId, { hard_end_at: 'now()' })
@@ -99,14 +74,6 @@ describe('a settlement', () => {
       { kind: 'input', swept: true, kept: false, request: null },
     ])
   })
-
-  it('waits for a transaction that has locked the task', async () => {
-    const { taskId, accountId, answerId } = await opened()
-    const settle = () => world.attempts.settleTask({ meta: testMeta(taskId), answerId })
-    const lock = 'update task set checks = 0 where task_id = $1'
-    expect(await whileUncommitted(lock, taskId, settle)).toBe(true)
-    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
-  })
 })
 
 it('an end enters the channel that made the image, or the last one that was called', async () => {
@@ -136,24 +103,6 @@ it('an end enters the channel that made the image, or the last one that was call
 })
 
 describe('a failure', () => {
-  it('is refused while a call is under way, and after an image', async () => {
-    const { taskId, accountId, answerId } = await opened()
-    expect(await world.attempts.failTask(taskId, failure, 1)).toBe('call_under_way')
-    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
-    await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
-    expect(await world.attempts.failTask(taskId, failure, 1)).toBe('succeeded')
-  })
-
-  it('is refused when another attempt was made since it was decided, and that attempt is settled', async () => {
-    const { taskId } = await opened()
-    await world.attempts.closeAttempt({ taskId, n: 1, ...refusal })
-    const { answerId } = await openAttempt(world.attempts, taskId)
-    await world.attempts.closeAttempt({ taskId, n: 2, ...unknown })
-    expect(await world.attempts.failTask(taskId, refused, 1)).toBe('call_under_way')
-    const input = { meta: testMeta(taskId, 2), answerId }
-    expect(await world.attempts.settleTask(input)).toBe(true)
-  })
-
   it('happens at the hard end, although a call is under way, and says that work is possible', async () => {
     const { taskId } = await opened()
     await setTask(world.pool, taskId, { hard_end_at: 'now()' })
@@ -172,87 +121,14 @@ describe('a failure', () => {
     const fail = () => world.attempts.failTask(taskId, failure, 1)
     expect(await whileUncommitted(close, taskId, fail)).toBe('failed')
   })
-
-  it('waits for a transaction that opens a call, and is refused then', async () => {
-    const { taskId, accountId } = await insertTask(world.pool)
-    const open = `select * from open_attempt($1, 1, 'an-' || $1, 'this-process', 'workflow', 'b-main', 50, 5000, 30000)`
-    const fail = () => world.attempts.failTask(taskId, refused, 0)
-    expect(await whileUncommitted(open, taskId, fail)).toBe('call_under_way')
-    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
-  })
-
-  it.each([
-    ['images.generations', false, 'upstream_error', 0],
-    ['images.generations', true, 'upstream_error', 1],
-    ['images.generations', true, 'rate_limit_exceeded', 0],
-    ['images.tasks', false, 'upstream_error', 1],
-    ['images.tasks', true, 'rate_limit_exceeded', 1],
-  ] as const)(
-    'for route %s, work possible %s and code %s, leaves %i idempotency keys',
-    async (...row) => {
-      const [route, workPossible, code, keys] = row
-      const { taskId, accountId } = await insertTask(world.pool, { route })
-      await insertKey(accountId, taskId)
-      await world.attempts.failTask(taskId, { ...failure, code, workPossible }, 0)
-      expect(await countKeys(taskId)).toBe(keys)
-    },
-  )
-
-  it('gives the credits back to the budget of the key, in the period of the submit', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const retry = await insertTask(world.pool)
-    await setTask(world.pool, taskId, { key_id: `'key_budget'` })
-    await setTask(world.pool, retry.taskId, { key_id: `'key_budget'`, retry_of: `'task_old'` })
-    await world.pool.query(
-      `insert into budget_use (key_id, starts_at, ends_at, used) values
-         ('key_budget', now() - interval '1 hour', now() + interval '1 hour', 50),
-         ('key_budget', now() - interval '3 hours', now() - interval '2 hours', 50)`,
-    )
-    await world.attempts.failTask(taskId, refused, 0)
-    await world.attempts.failTask(retry.taskId, refused, 0)
-    const { rows } = await world.pool.query(
-      `select used::int from budget_use where key_id = 'key_budget' order by starts_at`,
-    )
-    expect(rows).toEqual([{ used: 50 }, { used: 40 }])
-  })
 })
 
 describe('a cancel', () => {
-  it('happens once while no call is under way', async () => {
-    const { taskId, accountId } = await insertTask(world.pool)
-    for (const reason of ['asked', 'asked', 'client_left'] as const) {
-      expect(await world.attempts.cancelTask(taskId, reason)).toBe('cancelled')
-    }
-    expect(await endsOf(world.pool, taskId)).toEqual(['release'])
-    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
-  })
-
-  it.each([
-    ['is open', undefined, 'call_under_way'],
-    ['ended unknown', unknown, 'work_possible'],
-    ['was refused', refusal, 'cancelled'],
-  ] as const)('when an attempt %s', async (_when, outcome, result) => {
-    const { taskId } = await opened()
-    if (outcome !== undefined) await world.attempts.closeAttempt({ taskId, n: 1, ...outcome })
-    expect(await world.attempts.cancelTask(taskId, 'asked')).toBe(result)
-    expect(await endsOf(world.pool, taskId)).toEqual(result === 'cancelled' ? ['release'] : [])
-  })
-
   it('beside a refusal that is not yet committed waits, and is no conflict', async () => {
     const { taskId } = await opened()
     const close = 'update task set open_attempt = null where task_id = $1'
     const cancel = () => world.attempts.cancelTask(taskId, 'asked')
     expect(await whileUncommitted(close, taskId, cancel)).toBe('cancelled')
-  })
-
-  it('says how the task ended otherwise, or that it does not exist', async () => {
-    const image = await opened()
-    const none = await insertTask(world.pool)
-    await world.attempts.settleTask({ meta: testMeta(image.taskId), answerId: image.answerId })
-    await world.attempts.failTask(none.taskId, failure, 0)
-    expect(await world.attempts.cancelTask(image.taskId, 'asked')).toBe('succeeded')
-    expect(await world.attempts.cancelTask(none.taskId, 'asked')).toBe('failed')
-    expect(await world.attempts.cancelTask(`task_${'0'.repeat(32)}`, 'asked')).toBe('missing')
   })
 
   it.each([
@@ -276,20 +152,6 @@ describe('a cancel', () => {
 })
 
 describe('the ends of a task', () => {
-  it('settle or release, but not both, when they come at once', async () => {
-    for (let round = 0; round < 10; round += 1) {
-      const { taskId, answerId } = await opened()
-      await setTask(world.pool, taskId, { hard_end_at: 'now()' })
-      const both = await Promise.all([
-        world.attempts.settleTask({ meta: testMeta(taskId), answerId }),
-        world.attempts.failTask(taskId, failure, 1).then((result) => result === 'failed'),
-        world.attempts.cancelTask(taskId, 'asked').then((result) => result === 'cancelled'),
-      ])
-      expect(both.filter(Boolean)).toHaveLength(1)
-      expect(await endsOf(world.pool, taskId)).toHaveLength(1)
-    }
-  })
-
   it('count every lifetime from one moment', async () => {
     const settled = await opened()
     const { taskId, answerId } = settled
@@ -337,19 +199,6 @@ describe('the ends of a task', () => {
     expect(rows).toEqual([{ keptSeconds, hasRequest, ...kept }])
   })
 
-  it('move no credits for a free task', async () => {
-    const { pool } = world
-    const { taskId, accountId } = await insertTask(pool, { credits: 0 })
-    const before = await balanceOf(pool, accountId)
-    const { answerId } = await openAttempt(world.attempts, taskId)
-    expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(true)
-    expect(await entriesOf(pool, taskId)).toEqual([
-      { kind: 'hold', credits: 0 },
-      { kind: 'settle', credits: 0 },
-    ])
-    expect(await balanceOf(pool, accountId)).toEqual(before)
-  })
-
   it('change nothing when the account has no balance to change', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
     await world.pool.query('delete from balance where account_id = $1', [accountId])
@@ -380,22 +229,6 @@ describe('the ends of a task', () => {
       [{ status: 'failed' }],
       [{ status: 'failed' }],
     ])
-  })
-
-  it('leave money that verifies, also when many tasks of one account end at once', async () => {
-    const { accountId } = await insertTask(world.pool)
-    await Promise.all(
-      Array.from({ length: 30 }, async (_none, at) => {
-        const { taskId } = await insertTask(world.pool, { accountId })
-        if (at % 3 === 0) await world.attempts.cancelTask(taskId, 'asked')
-        if (at % 3 === 1) await world.attempts.failTask(taskId, failure, 0)
-        if (at % 3 !== 2) return
-        const { answerId } = await openAttempt(world.attempts, taskId)
-        await loseWorker(world.pool, taskId)
-        await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
-      }),
-    )
-    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 890, held: 10, spent: 100 })
   })
 })
 

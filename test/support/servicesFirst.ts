@@ -2,8 +2,8 @@ import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
 
 /** Folders whose files start services of their own, and folders whose files wait for a service or a process. */
-const services = /\/test\/(?:conformance|mortal|rough|wiring)\//
-const waiting = /\/test\/(?:calm|cli|dev|examples|openapi|telemetry|web|workflows)\//
+const services = /\/test\/(?:mortal|rough|wiring)\//
+const waiting = /\/test\/(?:admin|calm|cli|dev|examples|operations|telemetry|web|workflows)\//
 
 /**
  * Runs slow files first, so that no core is idle at the end while one slow file is still running. Vitest itself

@@ -85,19 +85,6 @@ describe('produceImage', () => {
     expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, available: 1000 })
   })
 
-  it('goes on to the next channel after a refusal', async () => {
-    const channels = ['first', 'second'].map((name) => testChannel({ name }))
-    const attempts = await createTestAttempts(world.pool, channels)
-    const { taskId } = await insertTask(world.pool)
-    const { call } = countedUpstream({ class: 'refused', evidence: rateLimited }, succeeded())
-    const produce = createTestProduceImage({ attempts, callUpstream: call })
-    expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(await outcomesOf(world.pool, taskId)).toEqual([
-      'refused rate_limited',
-      'succeeded image',
-    ])
-  })
-
   it('returns a long wait, and sleeps a short one', async () => {
     const refused = { class: 'refused', evidence: rateLimited, retryAfterMs: 60_000 } as const
     const { call } = countedUpstream({ ...refused, retryAfterMs: 600 }, refused)
@@ -285,26 +272,6 @@ describe('an answer that cannot be stored', () => {
 })
 
 describe('every attempt is closed', () => {
-  it('when its answer comes after the end of the task', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    const produce = createTestProduceImage({
-      attempts: world.attempts,
-      callUpstream: async () => {
-        await setTask(world.pool, taskId, { hard_end_at: 'now()' })
-        await world.attempts.failTask(taskId, failure, 1)
-        return succeeded()
-      },
-    })
-    expect(await produce({ taskId })).toEqual({ kind: 'over', end: failure })
-    expect(await countOpenAttempts(world.pool, taskId)).toBe(0)
-    const { rows } = await world.pool.query(
-      'select sweep_after <= now() as due from upload where task_id = $1',
-      [taskId],
-    )
-    expect(rows).toEqual([{ due: true }])
-  })
-
   it('when the call throws', async () => {
     const { taskId } = await insertTask(world.pool)
     const produce = createTestProduceImage({
@@ -459,23 +426,5 @@ describe('on a full channel', () => {
     const second = produce({ taskId: newcomer.taskId })
     await Promise.all([first, second])
     expect(order).toEqual([waiting.taskId, newcomer.taskId])
-  })
-
-  it('a synchronous task that several processes know gets one call', async () => {
-    const { call, calls } = countedUpstream()
-    const { attempts, channel } = await ownWorld('shared', call, 1)
-    const holder = await insertTask(world.pool)
-    await openAttempt(attempts, holder.taskId, { channel })
-    const { taskId } = await insertTask(world.pool, { route: 'images.generations' })
-    const runs = Array.from({ length: 20 }, () => {
-      const produce = createTestProduceImage({ attempts, callUpstream: call })
-      return produce({ taskId, via: 'offer', takesNoSlot: true })
-    })
-    await sleep(300)
-    const evidence = { reason: 'no_image' } as const
-    await attempts.closeAttempt({ taskId: holder.taskId, n: 1, class: 'rejected', evidence })
-    const results = (await Promise.all(runs)).map(({ kind }) => kind)
-    expect(results.filter((kind) => kind === 'succeeded').length).toBeGreaterThanOrEqual(1)
-    expect(calls()).toBe(1)
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { faultTable } from '../../src/dev/simulator/faults.ts'
 import type { Family } from '../../src/domain/models/models.ts'
 import type { OutcomeClass, OutcomeReason } from '../../src/domain/upstream/upstreamCall.ts'
 import { openSimulatedWorld } from '../support/upstream/upstreamWorld.ts'
@@ -11,7 +12,7 @@ const bothFamilies: readonly Row[] = [
   ['429 form=none', 'refused', 'rate_limited'],
   ['429 details=false form=none', 'refused', 'rate_limited'],
   ['503', 'refused', 'overloaded'],
-  ['503 retry-after=7', 'refused', 'overloaded'],
+  ['503 retry-after=7', 'refused', 'overloaded', { retryAfterMs: 7000 }],
   ['quota', 'exhausted', 'quota_exhausted'],
   ['billing status=429', 'exhausted', 'quota_exhausted'],
   ['400', 'rejected', 'invalid_request'],
@@ -112,6 +113,13 @@ describe('classes of upstream answers', () => {
       expect(simulator.strayRequests()).toBe(0)
     },
   )
+
+  it('are tried with every kind of fault', () => {
+    const tried = rows.map(({ fault }) => fault.split(' ')[0])
+    // These are tried below and in tests of the whole service.
+    const elsewhere = ['ok', 'delay', 'hold', 'hang', 'stall', 'wrong-mime']
+    expect(new Set([...tried, ...elsewhere])).toEqual(new Set(faultTable.map(({ kind }) => kind)))
+  })
 
   it.each<readonly [Family, string, number, object]>([
     ['A', 'hang', 300, { reason: 'timeout' }],

@@ -144,63 +144,9 @@ describe('the simulated family B', () => {
   })
 })
 
-const generateContent = '/publishers/google/models/m:generateContent'
 const deployment = '/openai/deployments/d/images/generations'
 
-describe('the credential of a vendor', () => {
-  it.each([
-    ['/v1beta/models/m:generateContent', 'x-goog-api-key', 'k', 400, 'API_KEY_INVALID'],
-    [
-      `/v1/projects/p/locations/l${generateContent}`,
-      'authorization',
-      'Bearer k',
-      401,
-      'CREDENTIALS_MISSING',
-    ],
-    ['/v1/images/generations', 'authorization', 'Bearer k', 401, 'invalid_api_key'],
-    ['/openai/v1/images/generations', 'api-key', 'k', 401, 'invalid subscription key'],
-    [
-      `${deployment}?api-version=2025-04-01-preview`,
-      'api-key',
-      'k',
-      401,
-      'invalid subscription key',
-    ],
-  ])('%s is in %s', async (path, header, key, status, text) => {
-    const json = { 'content-type': 'application/json' }
-    const body = JSON.stringify(path.includes('generateContent') ? bodyA('x') : bodyB('x'))
-    const without = await post(path, { headers: { ...json, [header]: '' }, body })
-    expect([without.status, without.text]).toEqual([status, expect.stringContaining(text)])
-    expect((await post(path, { headers: { ...json, [header]: key }, body })).status).toBe(200)
-    expect(
-      running()
-        .calls()
-        .map(({ fault }) => fault),
-    ).toEqual(['bad-key', null])
-  })
-
-  it.each([
-    ['/v1beta/models', 'x-goog-api-key', 400],
-    ['/v1/publishers/google/models/m', 'authorization', 401],
-    ['/v1/models', 'authorization', 401],
-    ['/openai/v1/models', 'api-key', 401],
-    ['/openai/models?api-version=2025-04-01', 'api-key', 401],
-  ])('is checked by the free request %s too', async (path, header, status) => {
-    const ask = (headers: Record<string, string>) => post(path, { method: 'GET', headers })
-    expect((await ask({ [header]: 'Bearer k' })).status).toBe(200)
-    expect((await ask({})).status).toBe(status)
-    expect(running().calls()).toEqual([])
-  })
-})
-
 describe('the simulator', () => {
-  it('serves a deployment of Azure only with a date as version', async () => {
-    for (const version of ['', '?api-version=1', '?api-version=2025-04-01x']) {
-      const answer = await post(`${deployment}${version}`, { headers: { 'api-key': 'k' } })
-      expect(answer).toMatchObject({ status: 404, json: message(/Invalid URL/) })
-    }
-  })
-
   it.each(['//', '/nothing/here', '/v1beta/models/%:generateContent', deployment])(
     'answers a request for %s and continues to serve',
     async (path) => {

@@ -50,18 +50,6 @@ describe('a field named __proto__', () => {
   })
 })
 
-describe('a field that is given twice', () => {
-  const long = 'k'.repeat(100_000)
-  it.each([
-    ['with an escape in its name', '{"prompt":"x","pr\\u006fmpt":"y"}', 'prompt'],
-    ['__proto__', '{"__proto__":1,"__proto__":2}', '__proto__'],
-    ['in an image', '{"input_images":[{"data":"","data":""}]}', 'input_images[0].data'],
-    ['with a long name', `{"${long}":1,"${long}":2}`, `${long.slice(0, 200)}…`],
-  ])('is refused by its name: %s [task-14]', async (_what, body, param) => {
-    expect(await refusal(tasks, body)).toEqual(['invalid_json', param])
-  })
-})
-
 describe('an image in JSON', () => {
   const png = paddedPng(2 * 1024 * 1024, 0xfb)
   const base64 = png.toString('base64')

@@ -46,7 +46,7 @@ describe('an asset', () => {
     })
   })
 
-  it('is not sent again to a client that has it', async () => {
+  it('is not sent again to a client that has it [asset-2]', async () => {
     const etag = (await get(asset)).headers.get('etag') ?? ''
     for (const header of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       const response = await get(asset, { 'If-None-Match': header })
@@ -65,7 +65,7 @@ describe('an asset', () => {
     ['bytes=5-9999', 5, length - 1],
     [`bytes=5-${'9'.repeat(400)}`, 5, length - 1],
     ['bytes=-9223372036854775807', 0, length - 1],
-  ])('is sent in part for %s', async (range, first, last) => {
+  ])('is sent in part for %s [asset-2]', async (range, first, last) => {
     const response = await get(asset, { Range: range })
     expect(response.status).toBe(206)
     expect(response.headers.get('content-range')).toBe(`bytes ${first}-${last}/${length}`)
@@ -89,7 +89,7 @@ describe('an asset', () => {
     expect(headers.get('content-type')).toBe(status === 416 ? 'application/json' : 'image/png')
   })
 
-  it('is sent in part only while If-Range matches, and whole for HEAD', async () => {
+  it('is sent in part only while If-Range matches, and whole for HEAD [asset-2]', async () => {
     const etag = (await get(asset)).headers.get('etag') ?? ''
     const part = { Range: 'bytes=0-1' }
     expect((await get(asset, { ...part, 'If-Range': etag })).status).toBe(206)
@@ -102,7 +102,7 @@ describe('an asset', () => {
   })
 })
 
-it('an asset is the same 404 with a wrong URL, as soon as its task reads expired, and after the purge', async () => {
+it('an asset is the same 404 with a wrong URL, as soon as its task reads expired, and after the purge [asset-3]', async () => {
   const bodies = new Set<string>()
   const see = async (path: string) => {
     const answer = await get(path)

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 
 export const mebibyte = 1024 * 1024
 const sampleMs = 50
@@ -44,9 +44,4 @@ export function peakMiB(pid: number): number {
 
 function sampled(pid: number): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024
-}
-
-/** Counts the open file descriptors of a process. Linux only, as CI is. */
-export function openDescriptors(pid: number): number {
-  return readdirSync(`/proc/${pid}/fd`).length
 }

@@ -35,7 +35,7 @@ export type TestProcessOptions = SpawnOptions & {
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-const startMsMax = 45_000
+const startMsMax = 90_000
 const stopMsMax = 20_000
 
 /** Starts a process and waits until it is ready. Throws with its output when it ends before. */

@@ -1,25 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { RunReport } from '../../../src/temporal/runs.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
 import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
-import type { LostCall } from '../../../src/store/attempts/beats.ts'
-import { createBeatStore } from '../../../src/store/attempts/beats.ts'
 import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
-import { createLoseStep } from '../../../src/tasks/reconcile/loseStep.ts'
 import { reportRun } from '../../../src/temporal/runs.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
-import { balanceOf } from '../../support/database/money.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
-  endLease,
   openReconcileWorld,
   runStep,
   setTask,
-  storeTestAnswer,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
-import { loseWorker, openAttempt } from '../../support/database/testAttempts.ts'
+import { openAttempt } from '../../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../../support/database/testProduceImage.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
@@ -74,8 +68,6 @@ async function startedTask() {
   await setTask(world.pool, inserted.taskId, overdue)
   return inserted
 }
-
-const terminate = (taskId: string) => handleOf(temporal, taskId).terminate('an operator')
 
 describe('the check of an overdue task', () => {
   it('changes nothing about a running task', async () => {
@@ -140,61 +132,6 @@ describe('the check of an overdue task', () => {
 })
 
 describe('a task whose run was terminated', () => {
-  it('is cancelled and released when no call was made', async () => {
-    const { taskId, accountId } = await startedTask()
-    await terminate(taskId)
-    expect(await check()).toEqual([{ found: 'cancelled', count: 1, taskId }])
-    expect(await taskRow(world.pool, taskId)).toMatchObject({
-      status: 'failed',
-      failureCode: 'cancelled',
-      workPossible: false,
-    })
-    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
-  })
-
-  it('is charged when its worker finishes the call', async () => {
-    const { taskId, accountId } = await startedTask()
-    const attempt = await openAttempt(world.attempts, taskId)
-    await setTask(world.pool, taskId, overdue)
-    await terminate(taskId)
-    expect(await check()).toEqual([])
-    const row = await taskRow(world.pool, taskId)
-    expect(row?.status).toBe('processing')
-    expect(row?.nextCheck).toBeLessThanOrEqual(120)
-
-    await storeTestAnswer(world.blobs, { taskId, ...attempt })
-    await setTask(world.pool, taskId, { next_check_at: 'now()' })
-    expect(await check()).toEqual([{ found: 'settled', count: 1, taskId }])
-    expect(await taskRow(world.pool, taskId)).toMatchObject({ status: 'succeeded' })
-    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
-  })
-
-  it('fails and is released when no answer is stored by the end of the lease', async () => {
-    const { taskId, accountId } = await startedTask()
-    await openAttempt(world.attempts, taskId)
-    await endLease(world.pool, taskId)
-    await loseWorker(world.pool, taskId)
-    await setTask(world.pool, taskId, overdue)
-    await terminate(taskId)
-    expect(await check()).toEqual([])
-    const judge = { processId: 'judge', sessionUrl: world.databaseUrl, pool: world.pool }
-    await world.pool.query(
-      `insert into worker_process (process_id, steady_since) values ('judge', now() - interval '1 minute')`,
-    )
-    const beats = createBeatStore(judge)
-    onTestFinished(beats.close)
-    const loseCall = (call: LostCall) => world.attempts.loseAttempt({ ...call, judge: 'judge' })
-    const step = createLoseStep({ lostCalls: beats.lostCalls, loseCall })
-    expect(await runStep(step)).toEqual([{ found: 'lost', count: 1, taskId }])
-    expect(await check()).toEqual([{ found: 'failed', count: 1, taskId }])
-    expect(await taskRow(world.pool, taskId)).toMatchObject({
-      failureCode: 'upstream_error',
-      failureCause: 'unknown',
-      workPossible: true,
-    })
-    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
-  })
-
   it.each(['stopped', 'ended'] as const)(
     'is not failed when its call begins during the check of its run, which is %s',
     async (report) => {

@@ -84,12 +84,12 @@ describe('an edits form', () => {
     expect(refused).toEqual(lengths.filter((bytes) => bytes < form.length - 2))
   })
 
-  it('is refused and never returns a 5xx when it is damaged in 250 ways', async () => {
+  it('is refused and never returns a 5xx when it is damaged in 100 ways', async () => {
     const chance = createSeeded(20_261_121)
     const statuses: number[] = []
-    for (let n = 0; n < 250; n += 1) statuses.push(await statusOf(damaged(chance)))
+    for (let n = 0; n < 100; n += 1) statuses.push(await statusOf(damaged(chance)))
     expect(new Set(statuses)).toEqual(new Set([200, 400]))
-    expect(statuses.filter((status) => status === 400).length).toBeGreaterThan(125)
+    expect(statuses.filter((status) => status === 400).length).toBeGreaterThan(50)
   })
 })
 

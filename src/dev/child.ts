@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } fr
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '../config.ts'
+import { ConfigError } from '../config/configError.ts'
 import type { Program, Spawned } from './command.ts'
 import { spawnBound, StartError } from './command.ts'
 import type { Say, Show } from './terminal.ts'
@@ -18,6 +19,8 @@ export type Part = Program & {
   readonly stopSignal?: NodeJS.Signals
   /** Whether the part is waited for, however long it takes to end. Others get SIGKILL after `stopGraceMs`. */
   readonly hasCalls?: boolean
+  /** The exit code by which the part refuses its configuration. */
+  readonly refusedExitCode?: number
   /** Asks the part whether it is ready. Returns what is wrong, or `undefined`. Called again and again. */
   readonly faultOf: () => Promise<string | undefined>
 }
@@ -40,6 +43,8 @@ export type Launch = {
 
 /** A part that is started again whenever it ends without being asked to. */
 export type Child = {
+  /** Resolves to a message when the part refuses its configuration. It is then not started again. */
+  readonly refused: Promise<string>
   /** Asks the part to end, and resolves when it has ended. */
   readonly stop: () => Promise<void>
 }
@@ -56,12 +61,17 @@ const tailLinesMax = 12
 
 /**
  * Starts a part, waits until it is ready, and from then on keeps it running. The pause before a start doubles
- * with every process that ends quickly. Throws `StartError` with the last lines of its log when it ends or is not ready in
- * time.
+ * with every process that ends quickly. Throws `ConfigError` when the part refuses its configuration, and
+ * `StartError` with the last lines of its log when it ends in another way or is not ready in time.
  */
 export async function startChild(part: Part, launch: Launch): Promise<void> {
   const logPath = part.log && join(launch.dataDir, 'logs', `${part.log}.log`)
   const spawnPart = () => spawnInGroup(part, { logPath, lockFd: launch.lockFd })
+  const refusal =
+    `${part.name} refuses its configuration, so it is not started again. ` +
+    'Its message above says why.'
+  const isRefusal = (end: string | undefined) => end === `exit ${part.refusedExitCode}`
+  const refused = Promise.withResolvers<string>()
   const stopped = new AbortController()
   let current = spawnPart()
   let kept: Promise<void> | undefined
@@ -75,10 +85,13 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
     await kept
     clearTimeout(timer)
   }
-  launch.children.push({ stop })
+  launch.children.push({ refused: refused.promise, stop })
 
   const failure = await untilReady(part, current)
-  if (failure !== undefined) throw new StartError(`${part.name} ${failure}.${logTail(logPath)}`)
+  if (failure !== undefined) {
+    if (isRefusal(current.end())) throw new ConfigError(refusal)
+    throw new StartError(`${part.name} ${failure}.${logTail(logPath)}`)
+  }
   kept = keepRunning()
 
   async function keepRunning(): Promise<void> {
@@ -87,6 +100,7 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
       const startedAtMs = performance.now()
       const end = await current.ended
       if (stopped.signal.aborted) return
+      if (isRefusal(end)) return refused.resolve(refusal)
       if (performance.now() - startedAtMs > restartPauseMsMax) pauseMs = restartPauseMsMin
       launch.say(`${part.name} ended unexpectedly (${end}): starting it again.`)
       await sleep(pauseMs, undefined, { signal: stopped.signal }).catch(() => undefined)

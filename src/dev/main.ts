@@ -115,6 +115,12 @@ async function start(): Promise<void> {
   const adminUrl = httpUrl(config.adminHost, config.adminPort)
   const announced = { apiUrl: httpUrl(host, port), adminUrl, adminKeyPath, publicPages, demo }
   say(announcement(announced, process.stdout.isTTY))
+  void stopWhenRefused()
+}
+
+async function stopWhenRefused(): Promise<void> {
+  say(await Promise.race(services.map((service) => service.refused)))
+  await stop(2)
 }
 
 /**

@@ -7,13 +7,15 @@ import type { ServiceName } from './environment.ts'
 import { processEnvironment, serviceAllocator, serviceNodeFlags } from './environment.ts'
 
 const titles = { api: 'The api', worker: 'The worker', admin: 'The admin process' } as const
+/** The exit code of `src/wiring/runProcess.ts` when the configuration is wrong. */
+const refusedExitCode = 2
 /** Limit for one answer of `/readyz`. Longer than the API process and the worker wait for their own parts. */
 const answerTimeoutMs = 5_000
 
 /**
  * Starts `src/worker.ts`, and then `src/api.ts` and `src/admin.ts`, as separate processes, as in production. So the
  * worker runs when the API's `GET /readyz` is 200. Also asks the internal `/readyz`, because only that one lists the
- * parts that are not ready.
+ * parts that are not ready. Throws `ConfigError` when a process refuses its configuration.
  */
 export async function startService(
   config: Config,
@@ -37,6 +39,7 @@ export async function startService(
         args: [...serviceNodeFlags[name], script, '--exit-with-parent'],
         env: { ...serviceAllocator, ...processEnvironment(name, environment) },
         hasCalls: true,
+        refusedExitCode,
         faultOf: async () => {
           const faults = urls.map((url) => httpFault(`${url}/readyz`, answerTimeoutMs))
           return (await Promise.all(faults)).find((fault) => fault !== undefined)

@@ -9,7 +9,6 @@ import type { ManyAnswers } from '../support/clients/syncCalls.ts'
 import { generateMany } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
-import { playDatabaseOutage } from '../support/service/databaseOutage.ts'
 import { endFirst } from '../support/service/endProcess.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
@@ -31,12 +30,8 @@ let answers: ManyAnswers
 let killedAtMs: number
 /** The same moment on the clock by which the simulator notes its calls. */
 let killedAt: number
-let outage: ReturnType<typeof playDatabaseOutage>
 beforeAll(async () => {
   service = await startTestService()
-  // It waits for most of a minute, so it begins first.
-  outage = playDatabaseOutage()
-  outage.catch(() => {})
   client = createClient(service.url, (await service.account()).secret)
   stored = await submit('Stored [sim:hold]')
   await service.simulator.waitForCalls(1, { prompt: 'Stored' })
@@ -140,16 +135,3 @@ describe("kill -9 of the only worker while all of Temporal's data is lost", () =
     expect(rowCount).toBe(0)
   }, 90_000)
 })
-
-it(
-  'an outage of PostgreSQL during calls makes no process lose them: each is made once and charged once',
-  async () => {
-    expect(await outage).toEqual({
-      answers: Array(5).fill(200),
-      ends: Array(5).fill('succeeded'),
-      calls: 10,
-      tasks: Array(5).fill('succeeded image, hold, settle'),
-    })
-  },
-  stackStartMsMax,
-)

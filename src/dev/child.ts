@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '../config.ts'
@@ -52,6 +52,8 @@ export type Child = {
 const restartPauseMsMin = 1_000
 const restartPauseMsMax = 30_000
 const readyPollMs = 50
+/** A larger log is renamed at the next start. Only one older log is kept. */
+const logBytesMax = 16 * 1024 * 1024
 /** Long enough for crash recovery of PostgreSQL after a kill. */
 const readyTimeoutMs = 120_000
 const stopGraceMs = 15_000
@@ -149,6 +151,8 @@ function spawnInGroup(part: Part, files: { logPath: string | undefined; lockFd: 
 /** Opens a log for appending and returns its file descriptor. The caller must close it. */
 function openLog(path: string): number {
   mkdirSync(dirname(path), { recursive: true })
+  const sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  if (sizeBytes > logBytesMax) renameSync(path, `${path}.1`)
   return openSync(path, 'a', 0o600)
 }
 

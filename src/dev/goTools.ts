@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Environment } from '../config.ts'
 import type { CommandResult } from './command.ts'
 import { runCommand } from './command.ts'
@@ -34,6 +34,8 @@ const versionTimeoutMs = 10_000
 /** A build leaves the processors to the service, which already makes images. */
 const aside = ['nice', '-n', '10'] as const
 const reasonCharsMax = 300
+/** The share of the packages from which on the time that is left can be told. */
+const knownFrom = 0.05
 
 /**
  * Returns the cache folder that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or
@@ -64,11 +66,15 @@ export async function buildGoTools(given: GoTools, options: BuildOptions): Promi
     onWait: () => show(`Waiting for another process, which builds ${title}`),
   })
   if (lock === undefined) return { kind: 'failed', why: 'another process builds for too long' }
-  const draft = `${binDir}.building`
+  // The name contains the process id, because the compiler of a killed start may still write to its own
+  // draft.
+  const draft = `${binDir}.building-${process.pid}`
   try {
     if (existsSync(binDir)) return { kind: 'built', binDir, key }
-    // A killed start may have left a draft. Its compiler has ended with it.
-    await rm(draft, { recursive: true, force: true })
+    const drafts = readdirSync(cacheDir).filter((each) =>
+      each.startsWith(`${basename(binDir)}.building`),
+    )
+    for (const each of drafts) await rm(join(cacheDir, each), { recursive: true, force: true })
     await mkdir(draft)
     const why = await build(given, draft, options)
     if (why !== undefined) return { kind: 'failed', why }
@@ -116,17 +122,30 @@ async function build(
   if (!listed.ok) return reasonOf('go list', listed)
   const states = listed.output.split('\n').filter((line) => line === 's' || line === 'b')
   const stale = states.filter((state) => state === 's').length
+  const startedAtMs = performance.now()
   let built = 0
   onOutput = (text) => {
     // With -v, Go writes a line for each package that it builds.
     built = Math.min(built + (text.match(/\n/g)?.length ?? 0), stale)
-    show(`Building ${title}`, `${states.length - stale + built} of ${states.length} packages`)
+    const leftMs = ((performance.now() - startedAtMs) / built) * (stale - built)
+    const left = built < stale * knownFrom ? '' : `, about ${duration(leftMs)} left`
+    show(
+      `Building ${title}`,
+      `${states.length - stale + built} of ${states.length} packages${left}`,
+    )
   }
   for (const { name, goPackage } of tools) {
     const result = await go('build', '-v', ...flags, '-o', join(draft, name), goPackage)
     if (!result.ok) return reasonOf(`go build ${goPackage}`, result)
   }
   return undefined
+}
+
+function duration(ms: number): string {
+  const seconds = ms / 1000
+  return seconds < 90
+    ? `${Math.ceil(Math.max(1, seconds) / 10) * 10} s`
+    : `${Math.round(seconds / 60)} min`
 }
 
 function reasonOf(command: string, { end, output }: CommandResult): string {

@@ -41,6 +41,7 @@ const reading = [
   'channel check',
   'key list',
   'ledger verify',
+  'task find',
   'task list',
   'task show',
   'task history',

@@ -65,7 +65,9 @@ describe("a start that builds Temporal's server", () => {
     const state = { process: 'ok', temporal: 'unavailable', polling: 'stopped' }
     expect(JSON.parse(body)).toMatchObject({ status: 'ready', parts: state })
     expect(running.start.output()).toMatch(
-      new RegExp(`Building Temporal's server: \\d+ of ${packages} packages`),
+      new RegExp(
+        `Building Temporal's server: \\d+ of ${packages} packages, about \\d+ (s|min) left`,
+      ),
     )
     expect(running.start.output()).not.toContain('Temporal is ready')
     const said = await fetch(`${running.client.url}/playground/engine`)

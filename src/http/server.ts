@@ -39,8 +39,8 @@ type ServerOptions = {
 }
 
 /**
- * Creates the HTTP server for the application of a process. The caller starts it with `listen` and closes
- * it.
+ * Creates the HTTP server for the application of a process. The caller starts it with `listen` and ends
+ * it with `closeServer`.
  */
 export function createServer(
   app: Koa<ApiState>,
@@ -169,6 +169,17 @@ function failureOf(code: string | undefined): HttpFailure {
     default:
       return { tag: 'not_http' }
   }
+}
+
+/**
+ * Stops accepting connections and waits for the requests under way. After `drainMs` it closes their connections.
+ */
+export async function closeServer(server: Server, drainMs: number): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  const timer = setTimeout(() => server.closeAllConnections(), drainMs)
+  await closed
+  clearTimeout(timer)
 }
 
 /**

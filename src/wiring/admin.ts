@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { createAdminApp } from '../admin/app.ts'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, required } from '../config.ts'
@@ -7,7 +6,7 @@ import { ConfigError } from '../config/configError.ts'
 import { databasesOf } from './databases.ts'
 import { explaining } from './explaining.ts'
 import { observeRequests } from '../http/middleware.ts'
-import { createServer, listen } from '../http/server.ts'
+import { closeServer, createServer, listen } from '../http/server.ts'
 import { createOperationParts } from './operationParts.ts'
 import { createContentOperations, createOperations } from './operations.ts'
 import { createReadiness } from './readiness.ts'
@@ -59,11 +58,7 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
   return {
     ended: new Promise(() => {}),
     stop: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      const timer = setTimeout(() => server.closeAllConnections(), drainMs)
-      await closed
-      clearTimeout(timer)
+      await closeServer(server, drainMs)
       await stores.close()
     },
   }

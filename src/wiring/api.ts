@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
@@ -11,7 +10,7 @@ import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { waitersMaxDefault } from '../http/answers/waitPlaces.ts'
 import { observeRequests } from '../http/middleware.ts'
 import { createApp } from '../http/app.ts'
-import { createServer, listen } from '../http/server.ts'
+import { closeServer, createServer, listen } from '../http/server.ts'
 import type { ApiDeps } from '../http/context.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
@@ -56,16 +55,17 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const readiness = async () =>
     withPart(await look(), 'process', stopping.signal.aborted ? 'stopping' : 'ok')
   const { host, port, internalHost, internalPort } = config
-  const server = await startApiServer(
-    apiDepsOf(app, {
-      tasks: service.tasks,
-      webhooks,
-      signingKeys,
-      ready: async () => (await readiness()).ready,
-      stopping: stopping.signal,
-    }),
-    { host, port, drainMs: config.syncDeadlineSeconds * 1000 + drainExtraMs },
-  ).catch(explaining(`HOST ${host}, PORT ${port}`))
+  const deps = apiDepsOf(app, {
+    tasks: service.tasks,
+    webhooks,
+    signingKeys,
+    ready: async () => (await readiness()).ready,
+    stopping: stopping.signal,
+  })
+  const server = createServer(createApp(deps), deps)
+  const listening = await listen(server, { host, port }).catch(
+    explaining(`HOST ${host}, PORT ${port}`),
+  )
   const internal = await createInternalServer({
     host: internalHost,
     port: internalPort,
@@ -74,48 +74,17 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   }).catch(explaining(`INTERNAL_HOST ${internalHost}, INTERNAL_PORT ${internalPort}`))
   // One for each waiter, and two for each of a thousand other requests: its connection and a blob.
   warnOfOpenFiles(log, waitersMaxDefault.process + 2 * 1_000 + otherOpenFiles)
-  log.info('api ready', { port: server.port })
+  log.info('api ready', { port: listening })
   return {
     ended: new Promise(() => {}),
     stop: async (noticeMs) => {
       stopping.abort()
       await sleep(noticeMs)
-      await server.close()
+      await closeServer(server, config.syncDeadlineSeconds * 1000 + drainExtraMs)
       await starts.idle()
       await internal.close()
       await service.close()
       await app.close()
-    },
-  }
-}
-
-type ApiServer = {
-  readonly port: number
-  /**
-   * Stops accepting connections and waits for the requests under way. After `drainMs` it closes their
-   * connections.
-   */
-  readonly close: () => Promise<void>
-}
-
-/**
- * Listens for clients. Rejects with the system's error when it cannot listen, for example because the port is
- * in use.
- */
-async function startApiServer(
-  deps: ApiDeps,
-  options: { readonly host: string; readonly port: number; readonly drainMs: number },
-): Promise<ApiServer> {
-  const server = createServer(createApp(deps), deps)
-  const port = await listen(server, options)
-  return {
-    port,
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      const timer = setTimeout(() => server.closeAllConnections(), options.drainMs)
-      await closed
-      clearTimeout(timer)
     },
   }
 }

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { adminTags } from './adminRoute.ts'
 import type { AdminRoute } from './context.ts'
 import { accountRoutes } from './routes/accounts.ts'
@@ -11,35 +10,16 @@ import { getSessionRoute } from './routes/session.ts'
 import { taskContentRoutes } from './routes/taskContents.ts'
 import { taskRoutes } from './routes/tasks.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
-import { sendJson } from '../http/answers/sendBody.ts'
 import type { DocumentAbout } from '../http/apiDocument.ts'
 import { createApiDocument } from '../http/apiDocument.ts'
-import { json } from '../http/route.ts'
+import { documentRoute, sendDocument } from '../http/routes/getApiDocument.ts'
 import { getHealthRoute, getReadinessRoute } from '../http/routes/health.ts'
 
 const getDocument: AdminRoute = {
-  method: 'GET',
+  ...documentRoute,
   path: '/admin/openapi.json',
-  id: 'getApiDocument',
-  tag: 'Service',
-  summary: 'This description',
-  access: 'open',
-  envelope: 'full',
-  answers: {
-    200: {
-      description: 'An OpenAPI 3.1 document.',
-      content: json(z.looseObject({ openapi: z.string() })),
-    },
-  },
   errors: [],
-  handler: () => {
-    let document: object | undefined
-    return async (context) => {
-      document ??= createAdminDocument()
-      sendJson(context, 200, document)
-      return undefined
-    }
-  },
+  handler: () => sendDocument(createAdminDocument),
 }
 
 /** Every route of the admin API, in the order in which readers see them within their group. */

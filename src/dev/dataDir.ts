@@ -70,19 +70,23 @@ export async function makePrivateFolder(path: string, variable: string): Promise
  * the form that SIGNING_KEYS, KEY_PEPPER and WEBHOOK_KEYS need.
  */
 export async function embeddedSecret(dataDir: string, name: string): Promise<string> {
-  const path = join(dataDir, name)
-  const kept = await readSecretFile(path)
-  if (kept !== undefined) return kept
-  const made = `${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64url')}`
-  await writeSecretFile(path, made)
-  return made
+  const id = randomBytes(4).toString('hex')
+  return keptSecret(join(dataDir, name), `${id}:${randomSecret()}`)
 }
 
 /** Returns the secret of the operators' key of the embedded installation. Generates it when there is none. */
 export async function embeddedAdminKey(path: string): Promise<string> {
+  return keptSecret(path, randomSecret())
+}
+
+function randomSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** Returns the secret in the file. When there is none, writes `made` into it. */
+async function keptSecret(path: string, made: string): Promise<string> {
   const kept = await readSecretFile(path)
   if (kept !== undefined) return kept
-  const made = randomBytes(32).toString('base64url')
   await writeSecretFile(path, made)
   return made
 }

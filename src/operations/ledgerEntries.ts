@@ -7,25 +7,33 @@ import { entryKinds, listEntries } from '../store/operator/listEntries.ts'
 import { noAccount } from './accounts.ts'
 import { csvOf } from './csv.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { listOf } from './operation.ts'
+import { invalidValue, listOf, pageOf } from './operation.ts'
 
 /** `account` is a name. */
 export type LedgerInput = Omit<EntryFilter, 'accountId'> & { readonly account: string }
 
 /** Limit for the lines of one CSV. They are in memory, about 30 MB. */
-export const ledgerCsvRowsMax = 100_000
+const ledgerCsvRowsMax = 100_000
 
 const columns = [
-  ...(['entry_id', 'created_at', 'account', 'kind', 'credits'] as const),
-  ...(['task_id', 'key_id', 'model', 'channel', 'topup_id'] as const),
-]
+  'entry_id',
+  'created_at',
+  'account',
+  'kind',
+  'credits',
+  'task_id',
+  'key_id',
+  'model',
+  'channel',
+  'topup_id',
+] as const
 
 /** Lists the movements of an account's credits, newest first. */
 export async function listLedger(
   deps: Pick<OperationDeps, 'pool'>,
   input: LedgerInput,
 ): Promise<Result<List<Entry>, OperationFailure>> {
-  const read = await readEntries(deps, { ...input, limit: input.limit + 1 })
+  const read = await readEntries(deps, pageOf(input))
   return read.ok ? succeed(listOf(read.value, input.limit)) : read
 }
 
@@ -41,7 +49,7 @@ export async function exportLedger(
   if (!read.ok) return read
   if (read.value.length > ledgerCsvRowsMax) {
     const message = `The period has more than ${ledgerCsvRowsMax} entries. Ask for a shorter one.`
-    return fail({ kind: 'refused', code: 'invalid_value', message, param: 'start_time' })
+    return fail(invalidValue('start_time', message))
   }
   const sums = new Map<string, number>()
   for (const { kind, credits } of read.value) sums.set(kind, (sums.get(kind) ?? 0) + credits)
@@ -67,6 +75,5 @@ async function readEntries(
     ...defined({ startTime, endTime, after }),
   })
   if (entries !== 'unknown_after') return succeed(entries)
-  const message = 'The account has no entry with this id.'
-  return fail({ kind: 'refused', code: 'invalid_value', message, param: 'after' })
+  return fail(invalidValue('after', 'The account has no entry with this id.'))
 }

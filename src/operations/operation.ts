@@ -35,13 +35,13 @@ export function codeOf(failure: OperationFailure): string {
   return failure.kind === 'refused' ? failure.code : failure.kind
 }
 
-/** The failure of a list that should go on after an id that is not in it. */
-export const unknownAfter: OperationFailure = {
-  kind: 'refused',
-  code: 'invalid_value',
-  message: '`after` must be the id of a row of this list.',
-  param: 'after',
+/** The failure for a wrong input. `message` is a sentence. */
+export function invalidValue(param: string, message: string): OperationFailure {
+  return { kind: 'refused', code: 'invalid_value', message, param }
 }
+
+/** The failure of a list that should go on after an id that is not in it. */
+export const unknownAfter = invalidValue('after', '`after` must be the id of a row of this list.')
 
 /** One page of a list. With `has_more` more rows follow the last one. */
 export type List<Row> = {

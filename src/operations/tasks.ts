@@ -24,7 +24,7 @@ import * as retries from '../store/tasks/retryTask.ts'
 import { noAccount } from './accounts.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { listOf, pageOf } from './operation.ts'
+import { invalidValue, listOf, pageOf } from './operation.ts'
 
 /** The record that the task's client sees, with its account and key. */
 export type TaskRow = TaskRecord & { readonly account: string; readonly key_id: string }
@@ -59,8 +59,7 @@ export async function matchingTasks(
 ): Promise<Result<readonly store.ListedTask[], OperationFailure>> {
   const listed = await store.listTasks(pool, filter)
   if (listed === 'unknown_after') {
-    const message = 'There is no task with this id.'
-    return fail({ kind: 'refused', code: 'invalid_value', message, param: 'after' })
+    return fail(invalidValue('after', 'There is no task with this id.'))
   }
   const { account } = filter
   const mayBeUnknown = listed.length === 0 && account !== undefined

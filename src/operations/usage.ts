@@ -1,4 +1,10 @@
-import type { OperatorUsageGroup, UsageQuery, UsageRow } from '../domain/accounts/usage.ts'
+import type {
+  OperatorUsageGroup,
+  UsageCountJson,
+  UsageQuery,
+  UsageRow,
+} from '../domain/accounts/usage.ts'
+import { usageCountJson, usageTotal } from '../domain/accounts/usage.ts'
 import { defined } from '../domain/defined.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
@@ -7,13 +13,9 @@ import { readSpentDifference, readUsage } from '../store/accounts/readUsage.ts'
 import { noAccount } from './accounts.ts'
 import { csvOf } from './csv.ts'
 import type { OperationDeps, OperationFailure } from './operation.ts'
+import { invalidValue } from './operation.ts'
 
-type Counts = {
-  readonly tasks: { readonly succeeded: number; readonly failed: number }
-  readonly credits: number
-}
-
-type UsageRowJson = Counts & {
+type UsageRowJson = UsageCountJson & {
   readonly account?: string
   readonly key_id?: string
   readonly model?: string
@@ -28,7 +30,7 @@ export type UsageJson = {
   readonly end_time: string
   readonly time_zone: 'UTC'
   readonly data: readonly UsageRowJson[]
-  readonly total: Counts
+  readonly total: UsageCountJson
   /** All settlements of the ledger, of any time, less what the balances say is spent: 0 unless the ledger is wrong. */
   readonly difference: number
 }
@@ -52,7 +54,7 @@ export async function countUsage(
   { account, ...query }: UsageInput,
 ): Promise<Result<UsageJson, OperationFailure>> {
   if (new Set(query.groupBy).size < query.groupBy.length || query.groupBy.length > 2) {
-    return fail(wrongGroups('Name at most two groups, each once.'))
+    return fail(invalidValue('group_by', 'Name at most two groups, each once.'))
   }
   const owner = account === undefined ? undefined : await findAccount(pool, account)
   if (account !== undefined && owner === undefined) return fail(noAccount(account))
@@ -62,7 +64,10 @@ export async function countUsage(
   ])
   if (counted === 'too_many_rows') {
     return fail(
-      wrongGroups('The answer has too many rows. Ask for a shorter period or fewer groups.'),
+      invalidValue(
+        'group_by',
+        'The answer has too many rows. Ask for a shorter period or fewer groups.',
+      ),
     )
   }
   const { startTime, endTime, rows } = counted
@@ -72,35 +77,17 @@ export async function countUsage(
     end_time: endTime,
     time_zone: 'UTC',
     data: rows.map(rowJson),
-    total: countsJson({
-      succeeded: sumOf(rows, 'succeeded'),
-      failed: sumOf(rows, 'failed'),
-      credits: sumOf(rows, 'credits'),
-    }),
+    total: usageCountJson(usageTotal(rows)),
     difference,
   })
-}
-
-function wrongGroups(message: string): OperationFailure {
-  return { kind: 'refused', code: 'invalid_value', message, param: 'group_by' }
 }
 
 function rowJson({ startTime, keyId, account, model, channel, outcome, ...counts }: UsageRow) {
   const day = startTime?.slice(0, 10)
   return {
     ...defined({ account, key_id: keyId, model, channel, outcome, day }),
-    ...countsJson(counts),
+    ...usageCountJson(counts),
   }
-}
-
-type Count = 'succeeded' | 'failed' | 'credits'
-
-function countsJson({ succeeded, failed, credits }: Pick<UsageRow, Count>): Counts {
-  return { tasks: { succeeded, failed }, credits }
-}
-
-function sumOf(rows: readonly UsageRow[], count: Count): number {
-  return rows.reduce((sum, row) => sum + row[count], 0)
 }
 
 /** Returns usage as CSV: one line for each row, and a last line with the total. */
@@ -109,7 +96,7 @@ export function usageCsv(
   groupBy: readonly OperatorUsageGroup[],
 ): string {
   const groups = groupBy.map((group) => names[group])
-  const counts = ({ tasks, credits }: Counts) => [tasks.succeeded, tasks.failed, credits]
+  const counts = ({ tasks, credits }: UsageCountJson) => [tasks.succeeded, tasks.failed, credits]
   return csvOf([
     [...groups, 'succeeded', 'failed', 'credits'],
     ...data.map((row) => [...groups.map((group) => row[group]), ...counts(row)]),

@@ -5,9 +5,7 @@ export const usageGroups = ['day', 'model', 'key'] as const
 export type UsageGroup = (typeof usageGroups)[number]
 
 /** What an operator's rows are grouped by. An outcome is `succeeded` or `failed`. */
-export const operatorUsageGroups = [
-  ...(['account', 'key', 'model', 'channel', 'outcome', 'day'] as const),
-]
+export const operatorUsageGroups = ['account', 'key', 'model', 'channel', 'outcome', 'day'] as const
 export type OperatorUsageGroup = (typeof operatorUsageGroups)[number]
 
 /** The length of the period when a query names no start: 30 days. */
@@ -50,4 +48,20 @@ export type Usage = {
   readonly startTime: string
   readonly endTime: string
   readonly rows: readonly UsageRow[]
+}
+
+/** What answers say of a count. */
+export type UsageCountJson = {
+  readonly tasks: { readonly succeeded: number; readonly failed: number }
+  readonly credits: number
+}
+
+export function usageCountJson({ succeeded, failed, credits }: UsageCount): UsageCountJson {
+  return { tasks: { succeeded, failed }, credits }
+}
+
+/** Adds up the counts of all rows. */
+export function usageTotal(rows: readonly UsageCount[]): UsageCount {
+  const sumOf = (count: keyof UsageCount) => rows.reduce((sum, row) => sum + row[count], 0)
+  return { succeeded: sumOf('succeeded'), failed: sumOf('failed'), credits: sumOf('credits') }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Usage, UsageGroup, UsageRow } from '../../domain/accounts/usage.ts'
-import { usageGroups } from '../../domain/accounts/usage.ts'
+import { usageCountJson, usageGroups, usageTotal } from '../../domain/accounts/usage.ts'
 import { defined } from '../../domain/defined.ts'
 import { usage } from '../../schema/answers/usage.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
@@ -51,26 +51,16 @@ export const getUsageRoute = extensionRoute({
 })
 
 function usageJson({ startTime, endTime, rows }: Usage): object {
-  const total = { succeeded: 0, failed: 0, credits: 0 }
-  for (const row of rows) {
-    total.succeeded += row.succeeded
-    total.failed += row.failed
-    total.credits += row.credits
-  }
   return {
     object: 'usage',
     start_time: shortest(startTime),
     end_time: shortest(endTime),
     data: rows.map((row) => ({
       ...defined({ start_time: row.startTime, model: row.model, key_id: row.keyId }),
-      ...countsJson(row),
+      ...usageCountJson(row),
     })),
-    total: countsJson(total),
+    total: usageCountJson(usageTotal(rows)),
   }
-}
-
-function countsJson({ succeeded, failed, credits }: UsageRow): object {
-  return { tasks: { succeeded, failed }, credits }
 }
 
 /** Removes the fraction of a second if it is zero. The times in the rows of this answer have no fraction either. */

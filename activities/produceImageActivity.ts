@@ -40,7 +40,8 @@ type Produced = { readonly outcome: 'succeeded' | 'over' }
 export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
   return async ({ taskId, giveUp = false }: ProduceArgument): Promise<Produced> => {
     const context = Context.current()
-    // Aborts when Temporal wants no new call of this activity, or the process stops. A call under way finishes: it is paid for.
+    // Aborts when Temporal wants no new call of this activity, or the process stops. A call under way finishes: it is
+    // paid for.
     const signal = AbortSignal.any([context.cancellationSignal, deps.stopping])
     let stage: Stage | undefined
     const onStage = (next: Stage) => {

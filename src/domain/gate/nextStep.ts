@@ -24,8 +24,9 @@ type Terms = {
 }
 
 /**
- * Decides the next step of a live task: call a channel, wait, end, or look for a stored answer. A call under way is waited
- * for until its worker or the reconciler closes it. No task ends and none calls again while one of its answers may be stored and was not looked for.
+ * Decides the next step of a live task: call a channel, wait, end, or look for a stored answer. A call under way is
+ * waited for until its worker or the reconciler closes it. No task ends and none calls again while one of its answers
+ * may be stored and was not looked for.
  */
 export function nextStep(facts: TaskFacts, terms: Terms): NextStep {
   const answerId = possibleAnswers(facts).find((each) => !terms.looked.has(each))

@@ -47,6 +47,13 @@ export function createDescribedAnswers(
   const patterns = paths.map((path) => ({ path, pattern: patternOf(path) }))
   const headerNames = new Set(Object.keys(document.components.headers).map(headerName))
 
+  /** Returns how a value differs from the schema at a place in the document. Ajv compiles each schema once. */
+  function faultsOf(pointer: string, value: unknown): readonly string[] {
+    const valid = ajv.getSchema(`document${pointer}/schema`)
+    if (valid === undefined) return [`no schema at ${pointer}`]
+    return valid(value) === true ? [] : [ajv.errorsText(valid.errors)]
+  }
+
   /** Returns the description of an answer and its place in the document. Absent when the path is unknown. */
   function find({ method, path, status }: SeenAnswer) {
     const known = patterns.find(({ pattern }) => pattern.test(decodeColon(path)))
@@ -84,9 +91,7 @@ export function createDescribedAnswers(
       const component = document.components.headers[$ref.split('/').at(-1) ?? '']
       if (value === null) {
         if (component?.required === true) faults.push(`the header ${name} is missing`)
-      } else if (!ajv.validate({ $ref: `document${$ref}/schema` }, value)) {
-        faults.push(`the header ${name} ${ajv.errorsText()}`)
-      }
+      } else faults.push(...faultsOf($ref, value).map((fault) => `the header ${name} ${fault}`))
     }
     return faults
   }
@@ -94,8 +99,8 @@ export function createDescribedAnswers(
   function body(answer: SeenAnswer, value: unknown): readonly string[] {
     const found = find(answer)
     if (found?.response?.content === undefined) return []
-    const $ref = `document${found.pointer}/content/${escape('application/json')}/schema`
-    if (!ajv.validate({ $ref }, value)) return [ajv.errorsText()]
+    const faults = faultsOf(`${found.pointer}/content/${escape('application/json')}`, value)
+    if (faults.length > 0) return faults
     const codes = found.response['x-error-codes']
     const code: unknown = Object(value).error?.code
     return codes === undefined || codes.some((known) => known === code)

@@ -57,6 +57,8 @@ export const synchronous: readonly BenchCase[] = [
   },
 ]
 
+const failuresShown = 3
+
 /** A case of synchronous calls from `connections` clients, each of which waits for its answer. */
 function calls(name: string, what: string, connections: number, given: Calls): BenchCase {
   const { own, image = {}, accounts = 1, count, goals = {} } = given
@@ -65,7 +67,11 @@ function calls(name: string, what: string, connections: number, given: Calls): B
     const service = own === undefined ? await shared() : await startService(own)
     const shot = await shotOf(service, image, accounts)
     let failed = 0
-    const counted: Shot = (agent, n) => shot(agent, n).catch(() => (failed += 1))
+    const counted: Shot = (agent, n) =>
+      shot(agent, n).catch((error: unknown) => {
+        if (failed < failuresShown) console.error(String(error))
+        failed += 1
+      })
     const run = () => {
       if (count === undefined) return loadFor(quick ? 3 : 10, connections, counted)
       const part = quick ? 0.1 : 1

@@ -158,6 +158,7 @@ function readScalar(reader: Reader): Json | undefined {
   const { body, at: begin, limitAt, path, lenient } = reader
   while (reader.at < limitAt && !endsScalar(body[reader.at])) reader.at += 1
   if (reader.at === limitAt) nextByte(reader)
+  if (reader.failure !== undefined) return undefined
   const value = parsed(body.toString('latin1', begin, reader.at))
   if (value === undefined) return refuse(reader, syntax)
   if (typeof value !== 'number' || Number.isFinite(value)) return value

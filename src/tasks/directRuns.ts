@@ -16,6 +16,8 @@ type DirectRunsDeps = {
   readonly onUnexpected: (taskId: string, error: unknown) => void
 }
 
+const justTakenMs = 10_000
+
 /**
  * Creates the part of a worker that carries out tasks without Temporal: the first call of synchronous tasks, and while
  * Temporal is away, all tasks. It brings a task as far as `produceImage` can, and records its end. What must go on
@@ -23,7 +25,7 @@ type DirectRunsDeps = {
  */
 export function createDirectRuns(deps: DirectRunsDeps) {
   const used = { A: 0, B: 0 }
-  const running = new Map<string, Promise<void>>()
+  const running = new Map<string, { readonly done: Promise<void>; readonly takenAtMs: number }>()
   const free = (family: Family) => deps.slots[family] - used[family]
 
   async function carryOut({ taskId, family }: DirectTask, slotFrom: 'now' | 'call'): Promise<void> {
@@ -53,15 +55,23 @@ export function createDirectRuns(deps: DirectRunsDeps) {
   function start(task: DirectTask, slotFrom: 'now' | 'call'): void {
     // While a task waits for a place here, the reconciler claims it again from time to time.
     if (running.has(task.taskId)) return
-    const one = carryOut(task, slotFrom)
+    const done = carryOut(task, slotFrom)
       .catch((error: unknown) => deps.onUnexpected(task.taskId, error))
       .finally(() => running.delete(task.taskId))
-    running.set(task.taskId, one)
+    running.set(task.taskId, { done, takenAtMs: performance.now() })
   }
 
   return {
     /** Returns how many more tasks of a family this worker may carry out now. */
     free,
+    /**
+     * Returns whether this worker took the task less than ten seconds ago and still carries it out. When thousands
+     * arrive at once, their calls wait that long for connections to PostgreSQL.
+     */
+    hasJustTaken: (taskId: string) => {
+      const takenAtMs = running.get(taskId)?.takenAtMs
+      return takenAtMs !== undefined && performance.now() - takenAtMs < justTakenMs
+    },
     /**
      * Takes a synchronous task of which every worker has heard, if a slot of its family is free. The task occupies the
      * slot from its call on, so that a task that waits for a place occupies none.
@@ -75,7 +85,7 @@ export function createDirectRuns(deps: DirectRunsDeps) {
     run: (task: DirectTask): void => start(task, 'now'),
     /** Resolves when no task is being carried out. */
     idle: async (): Promise<void> => {
-      while (running.size > 0) await Promise.all(running.values())
+      while (running.size > 0) await Promise.all([...running.values()].map(({ done }) => done))
     },
   }
 }

@@ -105,8 +105,10 @@ describe('a task that a worker carries out without Temporal', () => {
     direct.take({ taskId: 'task', family: 'B' })
     direct.run({ taskId: 'task', family: 'B' })
     expect(direct.free('B')).toBe(2)
+    expect(direct.hasJustTaken('task')).toBe(true)
     done.resolve({ kind: 'succeeded' })
     await direct.idle()
+    expect(direct.hasJustTaken('task')).toBe(false)
     expect(results).toEqual(['succeeded'])
   })
 

@@ -15,7 +15,7 @@ export type PoolOptions = {
   readonly pooled?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */
   readonly onConnectionError: (error: Error) => void
-  /** Limit for getting a connection, including the wait until one is free. Default 5 s. */
+  /** Limit for getting a connection, including the wait until one is free. Default 15 s. */
   readonly connectTimeoutMs?: number
   /** Limit for one statement. PostgreSQL enforces it. Default 10 s. */
   readonly statementTimeoutMs?: number
@@ -45,7 +45,7 @@ export function createPool(options: PoolOptions): Pool {
     application_name: options.applicationName,
     max: options.connectionsMax,
     min: options.connectionsMin ?? 0,
-    connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
     query_timeout: statementTimeoutMs + queryTimeoutExtraMs,
     ...(options.pooled === true ? {} : serverSettings(statementTimeoutMs)),
     idleTimeoutMillis: idleTimeoutMs,

@@ -20,7 +20,7 @@ const parallel = 16
 export function createStartStep(deps: {
   readonly store: Pick<ReconcileStore, 'claimUnstarted' | 'markStarted' | 'makeDue'>
   readonly startTask: StartTask
-  readonly direct: Pick<DirectRuns, 'free' | 'run'>
+  readonly direct: Pick<DirectRuns, 'free' | 'hasJustTaken' | 'run'>
 }): ReconcileStep {
   const { store, direct } = deps
   let away = false
@@ -46,8 +46,10 @@ export function createStartStep(deps: {
     report: ReportFinding,
   ): Promise<boolean> {
     const limit = away ? Math.max(1, direct.free(family)) : batchMax
-    const [first, ...others] = await store.claimUnstarted(family, limit)
-    if (first === undefined) return false
+    const claimed = await store.claimUnstarted(family, limit)
+    // A synchronous task whose call is about to begin here needs no run.
+    const [first, ...others] = claimed.filter(({ taskId }) => !direct.hasJustTaken(taskId))
+    if (first === undefined) return claimed.length === batchMax
     // No task waits until a start has failed, which can take seconds.
     if (away) for (const start of others.splice(0)) await runHere(start, report)
     await startOrRun(first, report)
@@ -55,7 +57,7 @@ export function createStartStep(deps: {
       if (away) await runHere(start, report)
       else await startOrRun(start, report)
     })
-    return !away && others.length + 1 === batchMax
+    return !away && claimed.length === batchMax
   }
 
   return {

@@ -44,12 +44,14 @@ function starting(slots: number) {
   let free = slots
   const tried: string[] = []
   const ran: string[] = []
+  const justTaken = new Set<string>()
   const startTask = async ({ taskId }: TaskStart): Promise<boolean> => {
     tried.push(taskId)
     return !away
   }
   const direct = {
     free: (family: Family) => (family === 'B' ? free : slots),
+    hasJustTaken: (taskId: string) => justTaken.has(taskId),
     run: ({ taskId }: { readonly taskId: string }) => {
       free -= 1
       ran.push(taskId)
@@ -60,6 +62,7 @@ function starting(slots: number) {
     run: () => runStep(step),
     tried,
     ran,
+    justTaken,
     setAway: (value: boolean) => void (away = value),
     freeSlots: (count: number) => void (free += count),
   }
@@ -69,7 +72,7 @@ describe('the start step', () => {
   it('starts an accepted task whose start was lost, with all fields of its row', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, { ...due, size: `'1024x1024'`, key_digest: `'\\xabcd'` })
-    const direct = { free: () => 1, run: () => {} }
+    const direct = { free: () => 1, hasJustTaken: () => false, run: () => {} }
     const step = createStartStep({ store: world.store, startTask: temporal.startTask, direct })
     expect(await runStep(step)).toEqual([{ found: 'started', count: 1, taskId }])
     const row = await taskRow(world.pool, taskId)
@@ -89,6 +92,18 @@ describe('the start step', () => {
     await run()
     expect(new Set(tried).size).toBe(230)
     expect(ran).toEqual([])
+  })
+
+  it('starts no run for a synchronous task that this worker has just taken', async () => {
+    const [taken, other] = [await dueTask(), await dueTask()]
+    const { run, tried, justTaken } = starting(5)
+    justTaken.add(taken)
+    await run()
+    expect(tried).toEqual([other])
+    justTaken.clear()
+    await setTask(world.pool, taken, due)
+    await run()
+    expect(tried).toEqual([other, taken])
   })
 })
 

@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { TestApi } from '../support/http/testApi.ts'
 import { startTestApi } from '../support/http/testApi.ts'
 import type { Visit } from '../support/web/browser.ts'
@@ -26,13 +26,6 @@ describe.skipIf(noChromium !== undefined)('the reference page', () => {
     await opened.page.locator('.operation').first().waitFor()
     return () => browser.close()
   })
-  afterEach(() => {
-    const ours = [`${api.url}/`, 'about:blank']
-    const { requests, complaints } = opened
-    expect(requests.filter((url) => !ours.some((each) => url.startsWith(each)))).toEqual([])
-    expect(complaints).toEqual([])
-  })
-
   it('fits a phone and the dark, weighs less than 400 KiB, and leads only to places that it has', async () => {
     const { page } = opened
     const total = (await Promise.all(bytes)).reduce((sum, each) => sum + each, 0)
@@ -82,6 +75,10 @@ describe.skipIf(noChromium !== undefined)('the reference page', () => {
     await submit.getByText('"status": "queued"').waitFor()
     // The playground finds the key, and so does the next form.
     expect(await page.evaluate('sessionStorage.getItem("darkroom.key")')).toBe('"sk-a"')
+    // Of all tests of this page.
+    const foreign = opened.requests.filter((url) => !url.startsWith(`${api.url}/`))
+    expect(foreign.filter((url) => url !== 'about:blank')).toEqual([])
+    expect(opened.complaints).toEqual([])
   })
 
   /** Opens the operations for which an expression on `each` is true. */

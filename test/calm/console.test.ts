@@ -155,26 +155,23 @@ describe('the console', () => {
   it('shows every view to a viewer without a button that changes something, in the light and the dark, and on a phone', async () => {
     const { account, taskId } = await failedTask(html)
     const all = [...views, `tasks/${taskId}`, `accounts/${encodeURIComponent(account.name)}`]
-    await world.inConsole(
-      async ({ page, show, see }) => {
-        await see('viewer')
-        for (const [i, view] of all.entries()) {
-          await page.setViewportSize({ width: i % 2 ? 390 : 1280, height: 844 })
-          await page.emulateMedia({ colorScheme: i % 2 ? 'dark' : 'light' })
-          await show(view)
-          const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
-          expect([view, wide]).toEqual([view, i % 2 ? 390 : 1280])
-          expect([view, await page.locator('dialog').count()]).toEqual([view, 0])
-          expect([view, await page.locator('.notice').count()]).toEqual([
-            view,
-            view.includes('task_') ? 1 : 0,
-          ])
-          expect([view, ...(await seriousProblems(page))]).toEqual([view])
-        }
-        expect(await page.evaluate('document.ran')).toBeUndefined()
-      },
-      { role: 'guest' },
-    )
+    await world.inConsole(async ({ page, show, see }) => {
+      await see('viewer')
+      for (const [i, view] of all.entries()) {
+        await page.setViewportSize({ width: i % 2 ? 390 : 1280, height: 844 })
+        await page.emulateMedia({ colorScheme: i % 2 ? 'dark' : 'light' })
+        await show(view)
+        const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+        expect([view, wide]).toEqual([view, i % 2 ? 390 : 1280])
+        expect([view, await page.locator('dialog').count()]).toEqual([view, 0])
+        expect([view, await page.locator('.notice').count()]).toEqual([
+          view,
+          view.includes('task_') ? 1 : 0,
+        ])
+        expect([view, ...(await seriousProblems(page))]).toEqual([view])
+      }
+      expect(await page.evaluate('document.ran')).toBeUndefined()
+    }, 'guest')
   })
 
   it('asks again for a key that is refused, finds what an id belongs to, and forgets the key', async () => {

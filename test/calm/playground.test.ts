@@ -1,5 +1,6 @@
 import type { Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
+import { calmService } from '../support/service/calmService.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { seriousProblems } from '../support/web/browser.ts'
 import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
@@ -9,7 +10,7 @@ const web = 'familyb-image-2-web'
 /** A refusal holds up other tasks of this model for two seconds, so it is one that few tests use. */
 const refused = 'familya-2.5-flash-image'
 
-const world = usePlaygroundWorld()
+const world = usePlaygroundWorld(await calmService())
 
 /** Pastes one image and drops another, as the browser reports both. */
 const pasteAndDrop = `

@@ -1,61 +1,65 @@
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { seriousProblems, visit } from '../support/web/browser.ts'
 import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
 
+const html = '<img src=x onerror="document.ran = 1"><script>document.ran = 1</script>'
 const vip = 'familyb-image-2-vip'
 
-const world = usePlaygroundWorld()
+const service = await calmService()
+const world = usePlaygroundWorld(service)
+
+/** The time from the navigation to the first paint with content, in milliseconds. */
+const painted = `new Promise((resolve) => {
+  new PerformanceObserver((list) => {
+    const [entry] = list.getEntriesByName('first-contentful-paint')
+    if (entry) resolve(entry.startTime)
+  }).observe({ type: 'paint', buffered: true })
+})`
 
 describe('the page', () => {
-  it('takes a stranger with a key to the first image by three clicks', async () => {
-    const { secret } = await world.service.account()
-    const { page, close } = await visit(world.browser, world.service.url)
-    // The field has the focus without a click, as soon as the page is drawn.
-    await page.locator('#key:focus').waitFor()
-    await page.keyboard.insertText(secret)
-    await page.getByRole('button', { name: 'Open' }).click()
-    await page.getByRole('button', { name: 'A lighthouse at dusk' }).click()
-    await page.getByRole('button', { name: /Make the image/ }).click()
-    await page.getByRole('img', { name: 'A lighthouse at dusk' }).first().waitFor()
-    expect(await page.getByRole('figure').getByRole('img').count()).toBe(1)
-    await close()
-  })
-
-  it('paints within a second, weighs less than 160 KiB, and is free of serious problems', async () => {
+  it('paints within a second, weighs less than 160 KiB, and takes a stranger to the first image by three clicks', async () => {
+    const { secret } = await service.account()
     const { page, complaints, close } = await visit(world.browser, 'about:blank')
     const bytes: Promise<number>[] = []
     page.on('requestfinished', (request) => {
       const sizes = request.sizes()
       bytes.push(sizes.then((size) => size.responseBodySize + size.responseHeadersSize))
     })
-    await page.goto(world.service.url)
-    await page.getByLabel('API key').waitFor()
-    // The field can be there before it is painted.
-    const painted = `new Promise((resolve) => {
-      new PerformanceObserver((list) => {
-        const [entry] = list.getEntriesByName('first-contentful-paint')
-        if (entry) resolve(entry.startTime)
-      }).observe({ type: 'paint', buffered: true })
-    })`
+    await page.goto(service.url)
+    // The field has the focus without a click, as soon as the page is drawn.
+    await page.locator('#key:focus').waitFor()
     let paintedMs = await page.evaluate<number>(painted)
+    const total = (await Promise.all(bytes)).reduce((sum, each) => sum + each, 0)
+    expect(bytes.length).toBeGreaterThan(20)
+    expect(total).toBeLessThan(160 * 1024)
     // On a busy machine, one of five visits may take longer. Each visit loads all files again.
     for (let visits = 1; visits < 5 && paintedMs >= 1_000; visits += 1) {
-      const again = await visit(world.browser, world.service.url)
+      const again = await visit(world.browser, service.url)
       await again.page.getByLabel('API key').waitFor()
       paintedMs = await again.page.evaluate<number>(painted)
       await again.close()
     }
     expect(paintedMs).toBeLessThan(1_000)
-    const total = (await Promise.all(bytes)).reduce((sum, each) => sum + each, 0)
-    expect(bytes.length).toBeGreaterThan(20)
-    expect(total).toBeLessThan(160 * 1024)
     expect(await seriousProblems(page)).toEqual([])
-    await page.getByLabel('API key').fill('sk-wrong')
+    await page.keyboard.insertText('sk-wrong')
     await page.keyboard.press('Enter')
     await page.getByText('The API key is missing or invalid.').waitFor()
     expect(complaints).toHaveLength(2)
+    const refused = page.waitForResponse((answer) => answer.status() === 401)
+    await page.getByLabel('API key').fill(html)
+    await page.keyboard.press('Enter')
+    await refused
+    await page.locator('#key:focus').waitFor()
+    expect(await page.evaluate('document.ran')).toBeUndefined()
+    await page.getByLabel('API key').fill(secret)
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByRole('button', { name: 'A lighthouse at dusk' }).click()
+    await page.getByRole('button', { name: /Make the image/ }).click()
+    await page.getByRole('img', { name: 'A lighthouse at dusk' }).first().waitFor()
+    expect(await page.getByRole('figure').getByRole('img').count()).toBe(1)
     await close()
   })
 
@@ -108,48 +112,35 @@ describe('the page', () => {
     })
   })
 
-  it('runs nothing of what a prompt, a key or the name of an account contains', async () => {
-    const html = '<img src=x onerror="document.ran = 1"><script>document.ran = 1</script>'
-    const account = await world.service.account(10_000, html)
-    const wrong = await visit(world.browser, world.service.url)
-    await wrong.page.getByLabel('API key').fill(html)
-    await wrong.page.keyboard.press('Enter')
-    await wrong.page.getByRole('alert').or(wrong.page.locator('.notice')).first().waitFor()
-    expect(await wrong.page.evaluate('document.ran')).toBeUndefined()
-    await wrong.close()
-    await world.inStudio(
-      async ({ page, image, submit }) => {
-        await submit(vip, `${html} [sim:ok]`)
-        await image.waitFor()
-        await page.locator('.account-name').getByText('<img src=x').waitFor()
-        await page.locator('.caption').getByText('<img src=x').waitFor()
-        expect(await page.locator('img[src=x], #app script').count()).toBe(0)
-        expect(await page.evaluate('document.ran')).toBeUndefined()
-      },
-      { account },
-    )
+  it('runs nothing of what a prompt or the name of an account contains', async () => {
+    const account = await service.account(10_000, html)
+    await world.inStudio(async ({ page, image, submit }) => {
+      await submit(vip, `${html} [sim:ok]`)
+      await image.waitFor()
+      await page.locator('.account-name').getByText('<img src=x').waitFor()
+      await page.locator('.caption').getByText('<img src=x').waitFor()
+      expect(await page.locator('img[src=x], #app script').count()).toBe(0)
+      expect(await page.evaluate('document.ran')).toBeUndefined()
+    }, account)
   })
 
   it('shows all tasks of the account page by page, and says which have expired', async () => {
-    const account = await world.service.account(10_000)
-    const client = createClient(world.service.url, account.secret)
+    const account = await service.account(10_000)
+    const client = createClient(service.url, account.secret)
     const { task_id: oldest } = await client.accepted(generateBody({ model: vip }))
     await client.ended(oldest)
     const expire = `update task set expires_at = now() - interval '1 second' where task_id = $1`
-    await world.service.pool.query(expire, [oldest])
+    await service.pool.query(expire, [oldest])
     await Promise.all(
       Array.from({ length: 24 }, () => client.accepted(generateBody({ model: vip }))),
     )
-    await world.inStudio(
-      async ({ page, tiles, press, stage }) => {
-        await expect.poll(() => tiles.count()).toBe(24)
-        await press('Show older ones')
-        await expect.poll(() => tiles.count()).toBe(25)
-        await page.getByRole('button', { name: /expired/ }).click()
-        await stage.getByText('The image is no longer kept.').waitFor()
-        expect(await seriousProblems(page)).toEqual([])
-      },
-      { account },
-    )
+    await world.inStudio(async ({ page, tiles, press, stage }) => {
+      await expect.poll(() => tiles.count()).toBe(24)
+      await press('Show older ones')
+      await expect.poll(() => tiles.count()).toBe(25)
+      await page.getByRole('button', { name: /expired/ }).click()
+      await stage.getByText('The image is no longer kept.').waitFor()
+      expect(await seriousProblems(page)).toEqual([])
+    }, account)
   })
 })

@@ -1,5 +1,6 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildGoTools } from '../../src/dev/goTools.ts'
 import { temporalTools } from '../../src/dev/temporalPrograms.ts'
@@ -9,7 +10,7 @@ import { freeStartPorts } from '../support/ports.ts'
 import { createSimulatorClient } from '../support/simulatorClient.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { memoryFolder, processesOn } from '../support/stack/spawnStart.ts'
-import { until } from '../support/timing.ts'
+import { timed, until } from '../support/timing.ts'
 import { endStarts, firstStart, makesImages } from './firstStarts.ts'
 
 // The first start on a machine. Only Go is replaced, by a script that builds as long as a test wants, and then copies
@@ -140,4 +141,21 @@ describe("a start that builds Temporal's server", () => {
     },
     stackStartMsMax,
   )
+
+  it('stops at once on a second Ctrl-C, also during a call, and leaves no process', async () => {
+    const { start, client } = running
+    const simulator = createSimulatorClient(`http://127.0.0.1:${ports.SIMULATOR_PORT}`)
+    await client.accepted(generateBody({ prompt: 'Long [sim:hold]' }))
+    await simulator.waitForCalls(1, { prompt: 'Long' })
+    start.signal('SIGINT')
+    // Longer than the time within which npm repeats the signal of the terminal.
+    await sleep(500)
+    const stopped = timed(async () => {
+      start.signal('SIGINT')
+      expect(await start.ended).toBe(1)
+      await until('the end of all parts', () => processesOn(dataDir).length === 0 || undefined)
+    })
+    // A stop that waits for the call takes its whole grace.
+    expect(await stopped).toBeLessThan(5_000)
+  })
 })

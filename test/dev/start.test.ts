@@ -12,12 +12,20 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, it } from 'vitest'
-import type { Client } from '../support/clients/client.ts'
+import { startSimulator } from '../../src/dev/simulator/server.ts'
+import { createPool } from '../../src/store/connection/pool.ts'
+import type { Client, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import { generate } from '../support/clients/syncCalls.ts'
+import { generate, generateMany } from '../support/clients/syncCalls.ts'
+import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
 import { freeStartPorts } from '../support/ports.ts'
 import { darkroomProcess } from '../support/service/darkroomCli.ts'
+import {
+  simulatorFile,
+  upstreamCredentials,
+  writeOperatorFile,
+} from '../support/service/simulatorFile.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { SpawnedStart } from '../support/stack/spawnStart.ts'
 import { memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
@@ -25,27 +33,45 @@ import { until } from '../support/timing.ts'
 
 const script = fileURLToPath(new URL('../../src/dev/main.ts', import.meta.url))
 
+// One service of `npm start`, looked at, killed with live tasks, and started again. The tests depend on their order.
+
+let simulator: Awaited<ReturnType<typeof startSimulator>>
 let folder: string
 let dataDir: string
+let given: Readonly<Record<string, string>>
 let start: SpawnedStart
 let environment: Readonly<Record<string, string>>
 let client: Client
 
 beforeAll(async () => {
+  // It outlives the starts, so that it has seen all of their calls.
+  simulator = await startSimulator({ port: 0, latency: 50, image: 'tiny' })
   folder = mkdtempSync(join(memoryFolder, 'darkroom-start-'))
   dataDir = join(folder, 'data')
   // An existing folder that every user of the machine may read, with the usual umask.
   mkdirSync(dataDir, { mode: 0o755 })
-  start = await spawnStart(dataDir, join(folder, 'log'), { TEMPORAL_NAMESPACE: 'images' })
-  environment = await start.ready(stackStartMsMax)
-  const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
-  client = createClient(environment['PUBLIC_URL'] ?? '', key)
+  const configPath = join(folder, 'config.json')
+  given = {
+    ...(await freeStartPorts()),
+    ...upstreamCredentials,
+    DARKROOM_CONFIG: await writeOperatorFile(configPath, simulatorFile(simulator.url)),
+    TEMPORAL_NAMESPACE: 'images',
+  }
+  await startOnDataDir()
   return async () => {
     start.signal('SIGKILL')
     await start.ended
+    await simulator.close()
     rmSync(folder, { recursive: true, force: true })
   }
 }, stackStartMsMax)
+
+async function startOnDataDir(): Promise<void> {
+  start = await spawnStart(dataDir, join(folder, 'log'), given)
+  environment = await start.ready(stackStartMsMax)
+  const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
+  client = createClient(environment['PUBLIC_URL'] ?? '', key)
+}
 
 it('makes an image for the demo account, whose key it prints only on a terminal', async () => {
   const answer = await generate(client, { prompt: 'The first of all images [sim:delay ms=10]' })
@@ -145,6 +171,70 @@ it('starts each part again when it ends unasked, and goes on', async () => {
   const record = await until('its end', () => client.ended(taskId).catch(() => undefined))
   expect(record.status).toBe('succeeded')
 })
+
+const [submits, synchronous] = [10, 10]
+const endMsMax = 90_000
+const fault = '[sim:delay ms=60000 times=1]'
+const numbers = Array.from({ length: submits }, (_, n) => n)
+/** A task that has succeeded, and the tasks whose calls are under way, when the start is killed. */
+let done: TaskRecord
+let live: readonly string[]
+
+async function submit(n: number): Promise<string> {
+  const body = generateBody({ prompt: `Submitted ${n} ${fault}` })
+  return (await client.accepted(body, { 'idempotency-key': `submit-${n}` })).task_id
+}
+
+it(
+  '`npm start` that is killed with 20 live tasks leaves no process, and the next one at once has what was promised',
+  async () => {
+    done = await client.ended((await client.accepted(generateBody({ prompt: 'Done' }))).task_id)
+    live = await Promise.all(numbers.map(submit))
+    const cut = generateMany(client, synchronous, `Waiting ${fault}`)
+    await simulator.waitForCalls(submits, { prompt: 'Submitted' })
+    await simulator.waitForCalls(synchronous, { prompt: 'Waiting' })
+    const before = processesOn(dataDir)
+    expect(before.length).toBeGreaterThan(5)
+    start.signal('SIGKILL')
+    await startOnDataDir()
+    const after = new Set(processesOn(dataDir))
+    expect(before.filter((each) => after.has(each))).toEqual([])
+    expect(await cut).toEqual(Array(synchronous).fill(undefined))
+    expect(await (await client.lookup(done.task_id)).json()).toEqual(done)
+    expect((await fetch(done.output?.assets[0]?.url ?? '')).status).toBe(200)
+  },
+  stackStartMsMax,
+)
+
+it(
+  'after a second start all tasks succeed, each charged once and with its key',
+  async () => {
+    const repeated = await generateMany(client, synchronous, `Waiting ${fault}`)
+    expect(repeated.map((answer) => answer?.status)).toEqual(Array(synchronous).fill(200))
+    const ended = await Promise.all(live.map((id) => client.ended(id, { limitMs: endMsMax })))
+    expect(ended.map(({ status }) => status)).toEqual(Array(submits).fill('succeeded'))
+    expect(await Promise.all(numbers.map(submit))).toEqual(live)
+
+    const taskIds = [...live, ...repeated.map((answer) => answer?.taskId ?? '')]
+    expect(new Set(taskIds).size).toBe(submits + synchronous)
+    const pool = createPool({
+      databaseUrl: environment['DATABASE_URL'] ?? '',
+      applicationName: 'kill-all',
+      connectionsMax: 2,
+      onConnectionError: () => {},
+    })
+    for (const taskId of taskIds) expect(await moneyOf(pool, taskId)).toEqual(['hold', 'settle'])
+    await assertLedgerVerifies(pool)
+    await pool.end()
+    // The call that the kill cut off, and one more.
+    const ours = simulator
+      .calls()
+      .filter(({ prompt }) => /^(Submitted|Waiting) /.test(prompt ?? ''))
+    const calls = Map.groupBy(ours, ({ prompt }) => prompt)
+    expect([...calls.values()].map(({ length }) => length)).toEqual(taskIds.map(() => 2))
+  },
+  endMsMax + stackStartMsMax,
+)
 
 it('stops on Ctrl-C after the calls under way, when npm repeats the signal of the terminal', async () => {
   const answer = generate(client, { prompt: 'Late [sim:delay ms=1500]' })

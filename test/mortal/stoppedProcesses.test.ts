@@ -3,11 +3,15 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { silentMs } from '../../src/domain/limits.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generateMany } from '../support/clients/syncCalls.ts'
+import type { CuttableWay } from '../support/cuttableWay.ts'
+import { openCuttableWay } from '../support/cuttableWay.ts'
 import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
 import { freePort } from '../support/ports.ts'
 import { endFirst } from '../support/service/endProcess.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
@@ -19,23 +23,71 @@ import { tempFolder } from '../support/tempFolder.ts'
 
 const inFlight = 30
 
+/** Longer than the silence after which a call counts as lost. */
+const awayMs = silentMs + 5_000
+/** Longer than a worker needs after an outage until it may say again that a call is lost. */
+const afterMs = silentMs + 5_000
+
 let service: TestService
 let account: TestAccount
+/** The way of all processes to PostgreSQL. */
+let way: CuttableWay
 /** A client of the API that was started last. */
 let client: () => Client
 beforeAll(async () => {
-  service = await startTestService()
+  service = await startTestService({
+    workers: 2,
+    pooler: async (databaseUrl) => {
+      const url = new URL(databaseUrl)
+      way = await openCuttableWay(`127.0.0.1:${url.port}`)
+      url.host = way.address
+      return url.href
+    },
+    // The session connections go the same way.
+    environment: { DATABASE_SESSION_URL: '' },
+  })
   account = await service.account()
   client = () => createClient(service.apis.at(-1)?.url ?? '', account.secret)
   return async () => {
+    way.cut(false)
     await assertLedgerVerifies(service.pool)
     await service.stop()
+    way.close()
   }
 }, stackStartMsMax)
 
 const calls = (prompt: string) => service.simulator.calls({ prompt })
 const begun = (count: number, prompt: string) => service.simulator.waitForCalls(count, { prompt })
 const allSucceeded = Array(inFlight).fill(200)
+
+describe('an outage of PostgreSQL during calls', () => {
+  it(
+    'makes no process lose them: each is made once and charged once',
+    async () => {
+      const prompt = 'Outage [sim:hold]'
+      const submits = Array.from({ length: 5 }, () => client().accepted(generateBody({ prompt })))
+      const ids = (await Promise.all(submits)).map(({ task_id }) => task_id)
+      const answers = generateMany(client(), 5, prompt)
+      await begun(10, prompt)
+      way.cut(true)
+      await sleep(awayMs)
+      way.cut(false)
+      await sleep(afterMs)
+      await service.simulator.release({ prompt })
+      expect((await answers).map((answer) => answer?.status)).toEqual(Array(5).fill(200))
+      const ends = await Promise.all(ids.map((taskId) => client().ended(taskId)))
+      expect(ends.map(({ status }) => status)).toEqual(Array(5).fill('succeeded'))
+      expect(await calls(prompt)).toHaveLength(10)
+      for (const taskId of ids) {
+        expect(await outcomesOf(service.pool, taskId)).toEqual(['succeeded image'])
+        expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+      }
+      // One worker makes all calls of the tests below.
+      expect(await endFirst(service.workers, 'SIGTERM')).toBe(0)
+    },
+    awayMs + afterMs + 60_000,
+  )
+})
 
 describe('kill -9 of an API', () => {
   it('during synchronous calls repeats no call: each repeat with the same key gets its image [sync-10]', async () => {
@@ -112,8 +164,6 @@ describe('SIGTERM during calls', () => {
         ...service.environment,
         PUBLIC_URL: 'https://images.example.test',
         WORKER_INTERNAL_PORT: String(await freePort()),
-        // There is no bundle of the workflows in this folder, so the worker needs seconds to make it.
-        DATA_DIR: join(folder, 'absent'),
       },
       logPath: join(folder, 'worker.log'),
       readyUrl: `http://127.0.0.1:${Object(beating.address()).port}`,

@@ -1,22 +1,137 @@
-import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { withPostgres } from '../../src/dev/postgres.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
+import { createPool } from '../../src/store/connection/pool.ts'
+import { migrate } from '../../src/store/schema/migrate.ts'
 import type { TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
+import { generate } from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { embeddedStack } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
+// A service as in production, whose role owns nothing in PostgreSQL, and whose tasks live for seconds.
+
+const file = new URL('../../tools/postgres/roles.sql', import.meta.url)
+/** The names of the file, made unique: roles belong to the server, which all tests share. */
+const suffix = `_${randomBytes(4).toString('hex')}`
+const names = ['darkroom_owner', 'darkroom_app', 'temporal_visibility', 'temporal', 'darkroom']
+const password = 'test0123'
+
+let adminUrl = ''
+
+function urlOf(role: string, database: string): string {
+  const url = new URL(adminUrl)
+  url.username = role + suffix
+  url.password = password
+  url.pathname = `/${database}${suffix}`
+  return url.href
+}
+
+/** Runs the file as psql does, in so far as the file uses psql's own commands. */
+async function runRolesFile(): Promise<void> {
+  const sql = readFileSync(file, 'utf8')
+    .replace(/^--.*$/gm, '')
+    .replace(/^\\getenv .*$/gm, '')
+    .replace(/:'\w+'/g, `'${password}'`)
+    .replace(new RegExp(`\\b(${names.join('|')})\\b`, 'g'), `$1${suffix}`)
+  const [onServer = '', inDatabase = ''] = sql.split(/^\\connect .*$/m)
+  const run = async (url: string, statements: string) =>
+    withPostgres(url, async (client) => {
+      // One by one, because a database is not created in a transaction.
+      for (const statement of statements.split(';')) await client.query(statement)
+    })
+  await run(adminUrl, onServer)
+  const url = new URL(adminUrl)
+  url.pathname = `/darkroom${suffix}`
+  await run(url.href, inDatabase)
+}
+
+adminUrl = (await embeddedStack()).databaseUrl
+await runRolesFile()
+await migrate({ databaseUrl: urlOf('darkroom_owner', 'darkroom'), actor: 'cli:test@host' })
 const service = await startTestService({
-  // Long enough that the tests of each part end before it does, also on a busy machine.
-  environment: { RETENTION_SECONDS: '5', TOMBSTONE_SECONDS: '10' },
+  environment: {
+    DATABASE_URL: urlOf('darkroom_app', 'darkroom'),
+    // Long enough that the tests of each part end before it does, also on a busy machine.
+    RETENTION_SECONDS: '5',
+    TOMBSTONE_SECONDS: '10',
+  },
 })
-const client = createClient(service.url, (await service.account()).secret)
-afterAll(() => service.stop())
+const pool = createPool({
+  databaseUrl: urlOf('darkroom_owner', 'darkroom'),
+  applicationName: 'lifetimes',
+  connectionsMax: 2,
+  onConnectionError: () => {},
+})
+const cli = (...args: string[]) => darkroomJson<{ secret: string }>(args, service.environment)
+await cli('account', 'create', 'alice', '--credits', '1000')
+const client = createClient(service.url, (await cli('key', 'create', 'alice')).secret)
+
+afterAll(async () => {
+  await service.stop()
+  await pool.end()
+  await withPostgres(adminUrl, async (client) => {
+    for (const name of names.slice(2)) {
+      await client.query(`drop database if exists ${name}${suffix} with (force)`)
+    }
+    for (const name of names.slice(0, 4)) await client.query(`drop role if exists ${name}${suffix}`)
+  })
+})
+
+it('the role of the application serves the API, the worker and the CLI', async () => {
+  const answer = await generate(client, { prompt: 'By a role that owns nothing' })
+  expect(answer.status).toBe(200)
+  await answer.arrayBuffer()
+  const { task_id: taskId } = await client.accepted({
+    model: 'familyb-image-2-vip',
+    action: 'generate',
+    prompt: 'Asynchronous',
+  })
+  expect((await client.ended(taskId)).status).toBe('succeeded')
+  expect(await cli('ledger', 'verify')).toMatchObject({ ok: true })
+})
+
+it.each([
+  'alter table ledger disable trigger all',
+  'truncate ledger',
+  'drop table task',
+  'create table own (n integer)',
+  'create schema own',
+  'create role own',
+])('the role of the application cannot: %s', async (statement) => {
+  const refused = withPostgres(urlOf('darkroom_app', 'darkroom'), (client) =>
+    client.query(statement),
+  )
+  await expect(refused).rejects.toThrow(/must be owner|permission denied/)
+})
+
+it('migrate names the role that may not change the schema, and its variable', async () => {
+  const ran = await runDarkroom(['migrate'], {
+    DATABASE_URL: urlOf('darkroom_owner', 'darkroom'),
+    DATABASE_SESSION_URL: urlOf('darkroom_app', 'darkroom'),
+  })
+  expect(ran?.exitCode).toBe(1)
+  expect(ran?.stderr).toContain(
+    `as darkroom_app${suffix} (DATABASE_SESSION_URL). Migrate as the role`,
+  )
+})
+
+it.each([
+  ['darkroom_app', 'temporal'],
+  ['darkroom_owner', 'temporal_visibility'],
+  ['temporal', 'darkroom'],
+])('the role %s cannot connect to the database %s', async (role, database) => {
+  const refused = withPostgres(urlOf(role, database), (client) => client.query('select 1'))
+  await expect(refused).rejects.toThrow('permission denied for database')
+})
 
 const key = { 'idempotency-key': 'used again' }
 const body = editBody({ prompt: 'Short-lived' })
@@ -37,7 +152,7 @@ describe('a task through its retention and tombstone', () => {
   })
 
   async function uploadsOf(taskId: string): Promise<readonly string[]> {
-    const { rows } = await service.pool.query<{ id: string }>(
+    const { rows } = await pool.query<{ id: string }>(
       'select upload_id as id from upload where task_id = $1',
       [taskId],
     )
@@ -94,7 +209,7 @@ describe('a task through its retention and tombstone', () => {
   })
 
   it('keeps its bytes a quarter of an hour longer, for downloads under way [life-4]', async () => {
-    const { rows } = await service.pool.query(
+    const { rows } = await pool.query(
       `select (extract(epoch from sweep_after - expires_at))::int as grace
        from upload join task on answer_id = upload_id where task.task_id = $1`,
       [taskId],
@@ -105,7 +220,7 @@ describe('a task through its retention and tombstone', () => {
 
   it('then leaves no bytes in the blob store [life-4]', async () => {
     expect(uploads.length).toBeGreaterThan(0)
-    await service.pool.query(
+    await pool.query(
       `update upload set sweep_after = sweep_after - interval '15 minutes' where task_id = $1`,
       [taskId],
     )
@@ -118,7 +233,7 @@ describe('a task through its retention and tombstone', () => {
       ),
     ).toBe(true)
     const kept = 'select 1 from task where task_id = $1 and native_response is not null'
-    expect((await service.pool.query(kept, [taskId])).rowCount).toBe(0)
+    expect((await pool.query(kept, [taskId])).rowCount).toBe(0)
   })
 
   it('returns 404 after its tombstone; its key then makes a new task with a new image [idem-9, life-3]', async () => {
@@ -146,7 +261,7 @@ describe('a task through its retention and tombstone', () => {
     await until(
       'the purge of both',
       async () => {
-        const found = await service.pool.query('select 1 from task where task_id in ($1, $2)', [
+        const found = await pool.query('select 1 from task where task_id in ($1, $2)', [
           taskId,
           failedId,
         ])
@@ -154,8 +269,8 @@ describe('a task through its retention and tombstone', () => {
       },
       30_000,
     )
-    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
-    expect(await moneyOf(service.pool, failedId)).toEqual(['hold', 'release'])
-    expect(await verifyLedger(service.pool)).toEqual([])
+    expect(await moneyOf(pool, taskId)).toEqual(['hold', 'settle'])
+    expect(await moneyOf(pool, failedId)).toEqual(['hold', 'release'])
+    expect(await verifyLedger(pool)).toEqual([])
   })
 })

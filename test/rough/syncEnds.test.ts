@@ -9,21 +9,27 @@ import { outcomesOf } from '../support/database/testAttempts.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { freePort } from '../support/ports.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const syncDeadlineSeconds = 6
 
-/** Two channels of family B. Their upstream model names tell which one was called. */
-function twoChannels(url: string): unknown {
+/** Family A has two channels with weights that work, and a dead one. */
+const weightOf = { 'a-heavy': 3, 'a-light': 1 }
+const dead = 'a-dead'
+
+/** The channels of family B are tried in order. Their upstream model names tell which one was called. */
+function channels(url: string, deadUrl: string): unknown {
+  const a = { family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' }
   const b = { family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' }
   const named = (place: string) => ({
     'familyb-image-2-web': `web-${place}`,
     'familyb-image-2-vip': `vip-${place}`,
   })
-  const a = { name: 'a', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' }
   return {
     channels: [
-      a,
+      ...Object.entries(weightOf).map(([name, weight]) => ({ ...a, name, weight })),
+      { ...a, name: dead, baseUrl: deadUrl, weight: 4 },
       { ...b, name: 'b-first', models: named('first') },
       { ...b, name: 'b-second', models: named('second') },
     ],
@@ -38,9 +44,10 @@ let patient: Client
 let slow: Promise<{ readonly answer: Answer; readonly waitedMs: number }>
 const slowPrompt = 'slow [sim:hold]'
 beforeAll(async () => {
+  const deadUrl = `http://127.0.0.1:${await freePort()}`
   service = await startTestService({
     environment: { SYNC_DEADLINE_SECONDS: String(syncDeadlineSeconds) },
-    operatorFile: twoChannels,
+    operatorFile: (url) => channels(url, deadUrl),
   })
   patient = createClient(service.url, (await service.account()).secret)
   slow = waitedFor(() => generateBy(patient, { prompt: slowPrompt }, 'slow'))
@@ -111,9 +118,7 @@ describe('an upstream refusal', () => {
   })
 
   it('with a Retry-After of 0 is passed on with the least that the header can say', async () => {
-    const body = { contents: [{ parts: [{ text: 'soon [sim:429 retry-after=0]' }] }] }
-    const pro = 'familya-3-pro-image'
-    const answer = await read(await call.content(client, 'generateContent', body, pro))
+    const answer = await generate({ model, prompt: 'soon [sim:429 retry-after=0]' })
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '1'])
   })
 
@@ -131,17 +136,16 @@ describe('an upstream refusal', () => {
   })
 
   it('is passed on without another upstream call while its long cooldown lasts [error-429]', async () => {
-    const body = (text: string) => ({ contents: [{ parts: [{ text }] }] })
-    const lite = 'familya-3.1-flash-lite-image'
-    const send = async (text: string) =>
-      read(await call.content(client, 'generateContent', body(text), lite))
-    const answers = [await send('long [sim:429 retry-after=600]'), await send('long, too')]
+    const answers = [
+      await generate({ model, prompt: 'long [sim:429 retry-after=600]' }),
+      await generate({ model, prompt: 'long, too' }),
+    ]
     for (const answer of answers) {
       expect(answer.status).toBe(429)
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(590)
       expect(await money(answer)).toEqual(['hold', 'release'])
     }
-    expect(await service.simulator.calls({ model: lite })).toHaveLength(1)
+    expect(await modelsCalled('long')).toEqual(['web-first', 'web-second'])
   })
 })
 
@@ -219,4 +223,59 @@ describe('an upstream slower than the synchronous wait', () => {
     expect(await money(late)).toEqual(['hold', 'settle'])
     expect(await modelsCalled(slowPrompt)).toHaveLength(1)
   })
+})
+
+describe('channels with weights', () => {
+  const family = 'familya-3-pro-image'
+
+  async function attempts(channels: readonly string[]) {
+    const { rows } = await service.pool.query<{
+      channel: string
+      class: string
+      openedAtMs: number
+      closedAtMs: number
+    }>(
+      `select channel, class,
+         (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
+         (extract(epoch from closed_at) * 1000)::float8 as "closedAtMs"
+       from attempt where channel = any($1) order by opened_at`,
+      [channels],
+    )
+    return rows
+  }
+  const deadOnes = () => attempts([dead])
+
+  it('share the calls, of tasks of both kinds; a dead one costs at most one call per cooldown, and none that is paid for', async () => {
+    const startedAtMs = Date.now()
+    let tasks = 0
+    const submit = async (prompt: string) => {
+      const { task_id } = await client.accepted(generateBody({ model: family, prompt }))
+      expect(await client.ended(task_id)).toMatchObject({ status: 'succeeded' })
+      tasks += 1
+    }
+    // Until the dead channel was tried again after its second cooldown, which lasts two seconds.
+    while ((await deadOnes()).length < 3 && Date.now() - startedAtMs < 40_000) {
+      await submit(`Past a dead channel ${tasks}`)
+      await sleep(200)
+    }
+    const refused = await deadOnes()
+    expect(refused.map((attempt) => attempt.class)).toEqual(Array(3).fill('refused'))
+    // The cooldown is a second, and doubles with each refusal in a row.
+    for (const [at, { openedAtMs }] of refused.slice(1).entries()) {
+      const earlier = refused[at]?.closedAtMs ?? 0
+      expect(openedAtMs - earlier).toBeGreaterThanOrEqual(1_000 * 2 ** at - 50)
+    }
+    const billed = (await service.simulator.calls({ family: 'A' })).filter((made) => made.billed)
+    expect(billed).toHaveLength(tasks)
+
+    await Promise.all(Array.from({ length: 20 }, (_, n) => submit(`Shared ${n}`)))
+    for (let count = 0; count < 10; count += 1) {
+      const body = { contents: [{ parts: [{ text: `Shared too ${count}` }] }] }
+      const answer = await call.content(client, 'generateContent', body, family)
+      expect([answer.status, (await answer.arrayBuffer()).byteLength > 0]).toEqual([200, true])
+    }
+    const calls = await attempts(Object.keys(weightOf))
+    expect(calls).toHaveLength(tasks + 10)
+    expect(new Set(calls.map(({ channel }) => channel))).toEqual(new Set(Object.keys(weightOf)))
+  }, 60_000)
 })

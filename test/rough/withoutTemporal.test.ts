@@ -9,7 +9,7 @@ import { darkroomJson, runCommands, runDarkroom } from '../support/service/darkr
 import { startTestService } from '../support/service/testService.ts'
 import { embeddedStack } from '../support/stack/embeddedStack.ts'
 import { openCuttableWay } from '../support/cuttableWay.ts'
-import { until } from '../support/timing.ts'
+import { timed, until } from '../support/timing.ts'
 
 // What workers do without Temporal: the first call of synchronous tasks, and while Temporal is away, everything.
 
@@ -137,6 +137,10 @@ describe('while Temporal is unreachable', () => {
       Array.from({ length: 20 }, (_, n) => submit(`Alone submitted ${n} `)),
     )
     const failing = await submit('Alone bad [sim:moderation]')
+    const submitsMs: number[] = []
+    while (submitsMs.length < 5) submitsMs.push(await timed(() => submit('Alone at once')))
+    // A submit that waited for Temporal would take seconds.
+    expect(submitsMs.toSorted((a, b) => a - b)[2]).toBeLessThan(1_000)
     const refused = await submit('Alone refused [sim:429 retry-after=2 times=1]', {
       model: 'familya-3-pro-image',
     })

@@ -31,6 +31,9 @@ export async function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, args: flags, env: { ...environment } })
 }
 
+/** The size of a page that no test has changed, in pixels. */
+export const usualSize = { width: 1280, height: 900 }
+
 /** A tab of its own, with what went wrong in it. */
 export type Visit = {
   readonly page: Page
@@ -48,7 +51,7 @@ export async function visit(
   options: BrowserContextOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
-    viewport: { width: 1280, height: 900 },
+    viewport: usualSize,
     reducedMotion: 'reduce',
     ...options,
   })
@@ -75,9 +78,9 @@ type Violation = {
 
 /** Returns what axe finds serious or critical in the page as it is now, with the elements. */
 export async function seriousProblems(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe)
+  if (await page.evaluate('window.axe === undefined')) await page.evaluate(axe)
   const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
-    'axe.run()',
+    'axe.run({ resultTypes: ["violations"] })',
   )
   return violations
     .filter(({ impact }) => ['serious', 'critical'].includes(impact))

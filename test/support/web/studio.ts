@@ -17,14 +17,7 @@ export type Studio = {
   readonly see: (text: string | RegExp) => Promise<void>
 }
 
-/** Opens the studio with an API key. The page must show the playground. */
-export async function openStudio(page: Page, secret: string): Promise<Studio> {
-  await page.getByLabel('API key').fill(secret)
-  await page.keyboard.press('Enter')
-  return studioOf(page)
-}
-
-/** Returns the studio of a page that has the API key already, such as after a reload. */
+/** Returns the studio of a page that has an API key, once it is shown. */
 export async function studioOf(page: Page): Promise<Studio> {
   const prompt = page.locator('#prompt')
   await prompt.waitFor()

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import sharp from 'sharp'
 import { launchChromium, visit } from './browser.ts'
-import { openStudio } from './studio.ts'
+import { studioOf } from './studio.ts'
 
 const { values } = parseArgs({
   options: {
@@ -37,7 +37,9 @@ try {
     colorScheme: 'light',
   })
   page.setDefaultTimeout(60_000)
-  const studio = await openStudio(page, secret)
+  await page.getByLabel('API key').fill(secret)
+  await page.keyboard.press('Enter')
+  const studio = await studioOf(page)
   for (const [prompt, ratio] of prompts) {
     await studio.choose(new RegExp(model))
     await studio.choose(ratio)

@@ -143,6 +143,8 @@ function filesHandler(
 type StaticFile = {
   readonly mimeType: string
   readonly content: Buffer
+  /** Compresses the content, once. */
+  readonly zipped: () => Promise<Buffer>
   readonly etag: string
 }
 
@@ -150,7 +152,8 @@ function staticFile(name: string, content: Buffer): StaticFile {
   const mimeType = mimeTypes[extname(name)]
   if (mimeType === undefined) throw new Error(`Bug: no media type for ${name}`)
   const etag = createHash('sha256').update(content).digest('base64url').slice(0, 22)
-  return { mimeType, content, etag }
+  let zipped: Promise<Buffer> | undefined
+  return { mimeType, content, zipped: () => (zipped ??= promisify(gzip)(content)), etag }
 }
 
 /**
@@ -170,5 +173,5 @@ async function sendStaticFile(context: ApiContext, file: StaticFile): Promise<vo
   })
   context.vary('Accept-Encoding')
   if (context.fresh) context.status = 304
-  else context.body = zips ? await promisify(gzip)(file.content) : file.content
+  else context.body = zips ? await file.zipped() : file.content
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { sendJson } from '../answers/sendBody.ts'
 import { createApiDocument } from '../apiDocument.ts'
 import type { Handler } from '../context.ts'
 import type { Route } from '../route.ts'
@@ -21,12 +20,18 @@ export const documentRoute = {
   },
 } as const
 
-/** Returns a handler that sends a document, which is made at the first request. */
+/**
+ * Returns a handler that sends a document. Its bytes are made once, at the first request: anybody may ask for it, and
+ * making them takes longer than most requests.
+ */
 export function sendDocument(make: () => object): Handler {
-  let document: object | undefined
+  let bytes: Buffer | undefined
   return async (context) => {
-    document ??= make()
-    sendJson(context, 200, document)
+    bytes ??= Buffer.from(JSON.stringify(make()))
+    context.status = 200
+    // Koa's `type` would add a charset.
+    context.set('Content-Type', 'application/json')
+    context.body = bytes
     return undefined
   }
 }

@@ -1,10 +1,11 @@
 import type { Pool } from 'pg'
+import { defined } from '../../domain/defined.ts'
 import type { TaskFailureCode } from '../../domain/failure.ts'
 import type { Action, ModelId } from '../../domain/models/models.ts'
 import type { PublicStatus, TaskView } from '../../domain/tasks/task.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { keyDigestsOf, keyedSql } from './keyedTasks.ts'
-import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
+import { isKept, taskViewColumns } from './readTask.ts'
 
 // Lists read the ids of their rows from indexes that hold every column of a filter, and then only these rows. A filter
 // that matches nothing reads the whole index of the account, or of all: about 0.2 s for a million tasks.
@@ -98,7 +99,7 @@ export async function listTasks(
     values,
   })
   return rows.map(({ accountName, keyId, ...row }) => ({
-    task: taskViewOf(row),
+    task: defined(row),
     accountName,
     keyId,
   }))

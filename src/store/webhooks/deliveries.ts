@@ -1,8 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { Delivery, DeliveryAttempt } from '../../domain/webhooks/delivery.ts'
+import type { Delivery } from '../../domain/webhooks/delivery.ts'
 import { testDeliveriesMax } from '../../domain/webhooks/webhook.ts'
 import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
+import type { Row } from '../row.ts'
 
 /** The id of a new delivery, which is also the `webhook-id` of all its tries. */
 export const newDeliveryIdSql = `'whd_' || replace(gen_random_uuid()::text, '-', '')`
@@ -27,12 +28,12 @@ export async function listDeliveries(
     conditions.push(`and (created_at, delivery_id) < (
       select created_at, delivery_id from webhook_delivery where delivery_id = $${values.push(after)})`)
   }
-  const { rows } = await pool.query<DeliveryRow>(
+  const { rows } = await pool.query<Row<Delivery>>(
     `select ${deliveryColumns} from webhook_delivery where webhook_id = $1 ${conditions.join(' ')}
      order by created_at desc, delivery_id desc limit $2`,
     values,
   )
-  return rows.map(deliveryOf)
+  return rows.map(defined)
 }
 
 /** Returns a delivery of the webhook, or `undefined` when the webhook has no such delivery. */
@@ -41,11 +42,11 @@ export async function readDelivery(
   webhookId: string,
   deliveryId: string,
 ): Promise<Delivery | undefined> {
-  const { rows } = await pool.query<DeliveryRow>(
+  const { rows } = await pool.query<Row<Delivery>>(
     `select ${deliveryColumns} from webhook_delivery where webhook_id = $1 and delivery_id = $2`,
     [webhookId, deliveryId],
   )
-  return rows[0] && deliveryOf(rows[0])
+  return rows[0] && defined(rows[0])
 }
 
 /**
@@ -59,7 +60,7 @@ export async function redeliver(
   webhookId: string,
   deliveryId: string,
 ): Promise<Delivery | undefined> {
-  const rows = await runStatement<DeliveryRow>(pool, {
+  const rows = await runStatement<Row<Delivery>>(pool, {
     text: `update webhook_delivery
       set status = 'pending', tries = 0, next_attempt_at = clock_timestamp(), claim = claim + 1
       where webhook_id = $1 and delivery_id = $2
@@ -67,7 +68,7 @@ export async function redeliver(
       returning ${deliveryColumns}`,
     values: [webhookId, deliveryId],
   })
-  return rows[0] && deliveryOf(rows[0])
+  return rows[0] && defined(rows[0])
 }
 
 /**
@@ -86,7 +87,7 @@ export async function insertTestDelivery(
       [webhookId],
     )
     if (rowCount === 0) return undefined
-    const { rows } = await client.query<DeliveryRow>(
+    const { rows } = await client.query<Row<Delivery>>(
       `insert into webhook_delivery (delivery_id, webhook_id, event)
        values (${newDeliveryIdSql}, $1, 'webhook.test') returning ${deliveryColumns}`,
       [webhookId],
@@ -103,20 +104,10 @@ export async function insertTestDelivery(
       [webhookId],
     )
     if ((left.rows[0]?.count ?? 0) > testDeliveriesMax) return rollback('too_many')
-    return rows[0] && deliveryOf(rows[0])
+    return rows[0] && defined(rows[0])
   })
 }
 
 const deliveryColumns = `delivery_id as "deliveryId", webhook_id as "webhookId", event,
   task_id as "taskId", status, (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
   attempts, (extract(epoch from next_attempt_at) * 1000)::float8 as "nextAttemptAtMs"`
-
-type DeliveryRow = Omit<Delivery, 'taskId' | 'nextAttemptAtMs'> & {
-  readonly taskId: string | null
-  readonly nextAttemptAtMs: number | null
-  readonly attempts: DeliveryAttempt[]
-}
-
-function deliveryOf({ taskId, nextAttemptAtMs, ...row }: DeliveryRow): Delivery {
-  return { ...row, ...defined({ taskId, nextAttemptAtMs }) }
-}

@@ -281,7 +281,10 @@ create index task_retry_until on task (retry_until) include (account_id, retry_b
 -- spent. So an image that is paid for changes no balance, and waits for no other task of its account.
 create view account_balance as
   select account_id, available, coalesce(held, 0) as held, deposited - available - coalesce(held, 0) as spent, deposited,
-    coalesce(live_tasks, 0) as live_tasks, account_limits(balance) as limits
+    json_strip_nulls(json_build_object(
+      'requests', account_limits(balance) -> 'requests',
+      'liveTasks', case when live_tasks_limit is not null
+        then json_build_object('limit', live_tasks_limit, 'used', coalesce(live_tasks, 0)) end)) as limits
   from balance left join (
     select account_id, sum(credits)::bigint as held, count(*) as live_tasks
     from task where completed_at is null group by account_id

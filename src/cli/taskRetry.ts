@@ -9,7 +9,9 @@ import { dryRunAnswer, manyAnswer, requireOneOrMany, withCounts, withManyOptions
 import { defined } from '../domain/defined.ts'
 import { taskFailureCodes } from '../domain/failure.ts'
 import type { RetriedMany, RetryFilter } from '../operations/manyTasks.ts'
+import { retryTasks } from '../operations/manyTasks.ts'
 import type { Retried } from '../operations/tasks.ts'
+import { retryTask } from '../operations/tasks.ts'
 import { parseSince, parseTaskId } from './parse.ts'
 
 type RetryOptions = ManyOptions & {
@@ -44,13 +46,13 @@ export function retryCommand(context: CliContext): Command {
       const filter = defined({ account, failureCode: code, since })
       const given = { one: taskId !== undefined, many: Object.keys(filter).length > 0, dryRun }
       requireOneOrMany(command, given, choices)
-      const { tasks } = await context.operations()
+      const operator = await context.operator()
       if (taskId !== undefined) {
-        const retried = valueOf(await tasks.retry(taskId))
+        const retried = valueOf(await retryTask(operator, taskId))
         return context.show({ json: retried, text: retriedText(retried) })
       }
       const result = await withCounts(context, 'retried', (onProgress) =>
-        tasks.retryMany({ filter, limit, dryRun, onProgress }),
+        retryTasks(operator, { filter, limit, dryRun, onProgress }),
       )
       return context.show(retriedAnswer(valueOf(result)))
     },

@@ -15,6 +15,7 @@ import { defined } from '../../domain/defined.ts'
 import { modelIds } from '../../domain/models/models.ts'
 import { succeed } from '../../domain/result.ts'
 import { account as publicAccount } from '../../schema/answers/account.ts'
+import * as accounts from '../../operations/accounts.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
 
@@ -75,7 +76,8 @@ export const accountRoutes: readonly AdminRoute[] = [
       search: anyText.optional().meta({ description: 'How the names begin.' }),
     }),
     answer: [200, 'Accounts, sorted by name.', listOf(account)],
-    run: async ({ operations, input }) => succeed(await operations.accounts.list(defined(input))),
+    run: async ({ operator, input }) =>
+      succeed(await accounts.listAccounts(operator, defined(input))),
   }),
   adminRoute({
     method: 'POST',
@@ -94,7 +96,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     }),
     answer: [201, 'The account.', account],
     refusals: ['account_exists'],
-    run: ({ operations, input }) => operations.accounts.create(defined(input)),
+    run: ({ operator, input }) => accounts.createAccount(operator, defined(input)),
   }),
   adminRoute({
     method: 'GET',
@@ -105,7 +107,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     params: ofName,
     input: noFields,
     answer: [200, 'The account.', account],
-    run: ({ operations, params }) => operations.accounts.show(params.name),
+    run: ({ operator, params }) => accounts.showAccount(operator, params.name),
   }),
   adminRoute({
     method: 'PATCH',
@@ -117,7 +119,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     params: ofName,
     input: z.strictObject({ models: models.nullable().optional(), limits }),
     answer: [200, 'The account.', account],
-    run: ({ operations, params, input }) => operations.accounts.change({ ...params, ...input }),
+    run: ({ operator, params, input }) => accounts.changeAccount(operator, { ...params, ...input }),
   }),
   adminRoute({
     method: 'POST',
@@ -142,7 +144,11 @@ export const accountRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'The movement, and the account after it.', topup],
     refusals: ['credits_limit_exceeded', 'insufficient_credits', 'idempotency_conflict'],
-    run: ({ operations, params, input }) =>
-      operations.accounts.topUp({ ...params, credits: input.credits, topupId: input.topup_id }),
+    run: ({ operator, params, input }) =>
+      accounts.topUpAccount(operator, {
+        ...params,
+        credits: input.credits,
+        topupId: input.topup_id,
+      }),
   }),
 ]

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import { defined } from '../../domain/defined.ts'
 import { succeed } from '../../domain/result.ts'
+import { listAudit } from '../../operations/audit.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { instantParameter } from '../../schema/instant.ts'
 import { anyText, listOf, numberedRow, pageQuery } from '../schemas/parameters.ts'
@@ -36,8 +37,8 @@ export const listAuditRoute = adminRoute({
     }),
   }),
   answer: [200, 'Changes, also refused ones.', listOf(row)],
-  run: async ({ operations, input: { since, limit, ...rest } }) => {
+  run: async ({ operator, input: { since, limit, ...rest } }) => {
     const at = since === undefined ? {} : { since: { atMs: Date.parse(since) } }
-    return succeed(await operations.audit.list({ limit, ...defined(rest), ...at }))
+    return succeed(await listAudit(operator, { limit, ...defined(rest), ...at }))
   },
 })

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
 import { succeed } from '../../domain/result.ts'
+import * as channels from '../../operations/channels.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { anyText, listOf } from '../schemas/parameters.ts'
 
@@ -44,7 +45,7 @@ export const channelRoutes: readonly AdminRoute[] = [
     params: noFields,
     input: noFields,
     answer: [200, 'Every channel that a worker has had.', listOf(channel)],
-    run: async ({ operations }) => succeed(await operations.channels.list()),
+    run: async ({ operator }) => succeed(await channels.listChannels(operator)),
   }),
   adminRoute({
     method: 'POST',
@@ -59,7 +60,7 @@ export const channelRoutes: readonly AdminRoute[] = [
       reason: anyText.default('paused by the operator').meta({ description: 'For colleagues.' }),
     }),
     answer: [200, 'The channel.', channel],
-    run: ({ operations, params, input }) => operations.channels.pause({ ...params, ...input }),
+    run: ({ operator, params, input }) => channels.pauseChannel(operator, { ...params, ...input }),
   }),
   adminRoute({
     method: 'POST',
@@ -70,7 +71,7 @@ export const channelRoutes: readonly AdminRoute[] = [
     params: ofChannel,
     input: noFields,
     answer: [200, 'The channel.', channel],
-    run: ({ operations, params }) => operations.channels.resume(params.name),
+    run: ({ operator, params }) => channels.resumeChannel(operator, params.name),
   }),
   adminRoute({
     method: 'POST',
@@ -81,6 +82,6 @@ export const channelRoutes: readonly AdminRoute[] = [
     params: ofChannel,
     input: noFields,
     answer: [200, 'What came back.', check],
-    run: ({ operations, params }) => operations.channels.check(params.name),
+    run: ({ operator, params }) => channels.checkChannel(operator, params.name),
   }),
 ]

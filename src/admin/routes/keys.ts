@@ -4,6 +4,7 @@ import type { AdminRoute } from '../context.ts'
 import { depositCreditsMax } from '../../domain/accounts/account.ts'
 import { budgetPeriods } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
+import * as keys from '../../operations/keys.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
 
@@ -61,8 +62,8 @@ export const keyRoutes: readonly AdminRoute[] = [
     params: ofAccount,
     input: pageQuery,
     answer: [200, 'Keys, also revoked and expired ones.', listOf(key)],
-    run: ({ operations, params, input }) =>
-      operations.keys.list({ account: params.name, ...defined(input) }),
+    run: ({ operator, params, input }) =>
+      keys.listAccountKeys(operator, { account: params.name, ...defined(input) }),
   }),
   adminRoute({
     method: 'POST',
@@ -82,8 +83,8 @@ export const keyRoutes: readonly AdminRoute[] = [
       budget: budget.optional(),
     }),
     answer: [201, 'The key and its secret.', newKey],
-    run: ({ operations, params, input }) =>
-      operations.keys.create({
+    run: ({ operator, params, input }) =>
+      keys.issueKey(operator, {
         account: params.name,
         ...defined({ expiresInMs: input.expires_days, budget: input.budget }),
       }),
@@ -98,8 +99,8 @@ export const keyRoutes: readonly AdminRoute[] = [
     params: ofKey,
     input: z.strictObject({ budget: budget.nullable() }),
     answer: [200, 'The key.', key],
-    run: ({ operations, params, input }) =>
-      operations.keys.setBudget({ keyId: params.key_id, ...defined(input) }),
+    run: ({ operator, params, input }) =>
+      keys.setKeyBudget(operator, { keyId: params.key_id, ...defined(input) }),
   }),
   adminRoute({
     method: 'POST',
@@ -112,6 +113,6 @@ export const keyRoutes: readonly AdminRoute[] = [
     params: ofKey,
     input: noFields,
     answer: [200, 'The key.', key],
-    run: ({ operations, params }) => operations.keys.revoke(params.key_id),
+    run: ({ operator, params }) => keys.revokeApiKey(operator, params.key_id),
   }),
 ]

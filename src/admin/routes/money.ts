@@ -4,7 +4,9 @@ import type { AdminRoute } from '../context.ts'
 import { operatorUsageGroups } from '../../domain/accounts/usage.ts'
 import { defined } from '../../domain/defined.ts'
 import { succeed } from '../../domain/result.ts'
-import { usageCsv } from '../../operations/usage.ts'
+import { countUsage, usageCsv } from '../../operations/usage.ts'
+import { verifyLedger } from '../../operations/ledger.ts'
+import { exportLedger, listLedger } from '../../operations/ledgerEntries.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { anyText, listOf, numberedRow, pageQuery, period } from '../schemas/parameters.ts'
 
@@ -94,14 +96,14 @@ export const moneyRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'Movements of credits.', listOf(entry)],
     errors: ['not_found', 'missing_required_parameter'],
-    run: ({ operations, input: { account, start_time, end_time, limit, after } }) =>
-      operations.ledger.list({
+    run: ({ operator, input: { account, start_time, end_time, limit, after } }) =>
+      listLedger(operator, {
         account,
         limit,
         ...defined({ startTime: start_time, endTime: end_time, after }),
       }),
-    csv: ({ operations, input: { account, start_time, end_time } }) =>
-      operations.ledger.export({
+    csv: ({ operator, input: { account, start_time, end_time } }) =>
+      exportLedger(operator, {
         account,
         ...defined({ startTime: start_time, endTime: end_time }),
       }),
@@ -116,7 +118,7 @@ export const moneyRoutes: readonly AdminRoute[] = [
     params: noFields,
     input: noFields,
     answer: [200, 'What does not agree.', verification],
-    run: async ({ operations }) => succeed(await operations.ledger.verify()),
+    run: async ({ operator }) => succeed(await verifyLedger(operator)),
   }),
   adminRoute({
     method: 'GET',
@@ -134,9 +136,9 @@ export const moneyRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'One row for each group.', usage],
     errors: ['not_found'],
-    run: ({ operations, input }) => operations.usage(usageOf(input)),
-    csv: async ({ operations, input }) => {
-      const counted = await operations.usage(usageOf(input))
+    run: ({ operator, input }) => countUsage(operator, usageOf(input)),
+    csv: async ({ operator, input }) => {
+      const counted = await countUsage(operator, usageOf(input))
       return counted.ok ? succeed(usageCsv(counted.value, input.group_by)) : counted
     },
   }),

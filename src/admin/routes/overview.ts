@@ -2,6 +2,9 @@ import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
 import { succeed } from '../../domain/result.ts'
+import { showOverview } from '../../operations/overview.ts'
+import { showQueue } from '../../operations/queue.ts'
+import { find } from '../../operations/find.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { anyText, listOf } from '../schemas/parameters.ts'
 
@@ -101,7 +104,7 @@ export const overviewRoutes: readonly AdminRoute[] = [
     params: noFields,
     input: noFields,
     answer: [200, 'What runs now, and the last days.', overview],
-    run: async ({ operations }) => succeed(await operations.overview()),
+    run: async ({ operator }) => succeed(await showOverview(operator)),
   }),
   adminRoute({
     method: 'GET',
@@ -112,7 +115,7 @@ export const overviewRoutes: readonly AdminRoute[] = [
     params: noFields,
     input: noFields,
     answer: [200, 'Live tasks, by account and channel.', queue],
-    run: async ({ operations }) => succeed(await operations.queue()),
+    run: async ({ operator }) => succeed(await showQueue(operator)),
   }),
   adminRoute({
     method: 'GET',
@@ -126,6 +129,6 @@ export const overviewRoutes: readonly AdminRoute[] = [
     input: z.strictObject({ id: anyText }),
     answer: [200, 'Everything with this id.', listOf(found)],
     errors: ['missing_required_parameter'],
-    run: async ({ operations, input }) => succeed(await operations.find(input.id)),
+    run: async ({ operator, input }) => succeed(await find(operator, input.id)),
   }),
 ]

@@ -4,8 +4,9 @@ import { shortTime, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
-import type { ChannelCheckJson, ChannelJson } from '../operations/channels.ts'
+import type { ChannelCheckJson } from '../operations/channels.ts'
 import * as channels from '../operations/channels.ts'
+import type { ChannelJson } from '../store/channels/channelAdmin.ts'
 
 /** Makes the commands `channel list`, `pause`, `resume` and `check`. */
 export function channelCommands(context: CliContext): Command {

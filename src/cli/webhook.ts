@@ -8,8 +8,9 @@ import type { ManyOptions } from './many.ts'
 import { dryRunAnswer, manyAnswer, requireOneOrMany, withManyOptions } from './many.ts'
 import { defined } from '../domain/defined.ts'
 import type { Delivery } from '../domain/webhooks/delivery.ts'
-import type { DeliveryJson, RedeliveredMany, WebhookJson } from '../operations/webhooks.ts'
+import type { DeliveryJson, RedeliveredMany } from '../operations/webhooks.ts'
 import * as webhooks from '../operations/webhooks.ts'
+import type { WebhookJson } from '../store/webhooks/webhookAdmin.ts'
 import { parseLimit } from './parse.ts'
 
 /** Makes the commands `webhook list`, `deliveries`, `redeliver`, `disable` and `delete`. */

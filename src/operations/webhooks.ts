@@ -1,11 +1,10 @@
-import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { deliveryRecord } from '../domain/webhooks/delivery.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
 import type { DeliveryPage } from '../store/webhooks/deliveries.ts'
 import { listDeliveries, readDelivery } from '../store/webhooks/deliveries.ts'
-import type { ListedWebhook, WebhookPage } from '../store/webhooks/webhookAdmin.ts'
+import type { WebhookJson, WebhookPage } from '../store/webhooks/webhookAdmin.ts'
 import { hasWebhook, listAllWebhooks, redeliverAny } from '../store/webhooks/webhookAdmin.ts'
 import { closeWebhook, endPending } from '../store/webhooks/webhooks.ts'
 import { noAccount } from './accounts.ts'
@@ -14,19 +13,6 @@ import type { Refusal } from './doMany.ts'
 import { doMany } from './doMany.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf, pageOf, unknownAfter } from './operation.ts'
-
-export type WebhookJson = {
-  readonly webhook_id: string
-  readonly account: string
-  readonly url: string
-  readonly status: 'active' | 'disabled'
-  /** The id of the key in WEBHOOK_KEYS from which its secret is computed. */
-  readonly key_id: string
-  readonly created_at: string
-  readonly pending: number
-  readonly oldest_pending_at: string | null
-  readonly failing_since: string | null
-}
 
 export type DeliveryJson = ReturnType<typeof deliveryRecord>
 
@@ -40,8 +26,7 @@ export async function listWebhooks(
     return fail(noAccount(account))
   }
   if (after !== undefined && !(await hasWebhook(pool, after))) return fail(unknownAfter)
-  const webhooks = await listAllWebhooks(pool, pageOf(page))
-  return succeed(listOf(webhooks.map(webhookJson), limit))
+  return succeed(listOf(await listAllWebhooks(pool, pageOf(page)), limit))
 }
 
 /** Lists the deliveries of a webhook, newest first. */
@@ -138,18 +123,4 @@ async function end(deps: OperationDeps, webhookId: string, status: keyof typeof 
 
 function noWebhook(webhookId: string): OperationFailure {
   return { kind: 'not_found', what: `webhook ${webhookId}` }
-}
-
-function webhookJson(webhook: ListedWebhook): WebhookJson {
-  return {
-    webhook_id: webhook.webhookId,
-    account: webhook.account,
-    url: webhook.url,
-    status: webhook.status,
-    key_id: webhook.keyId,
-    created_at: isoTime(webhook.createdAtMs),
-    pending: webhook.pending,
-    oldest_pending_at: isoTimeOrNull(webhook.oldestPendingMs),
-    failing_since: isoTimeOrNull(webhook.failingSinceMs),
-  }
 }

@@ -1,4 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
+import { isoSql } from './isoSql.ts'
 
 /** One change by an operator, or the refusal of one. */
 export type AuditEntry = {
@@ -13,7 +14,8 @@ export type AuditEntry = {
   readonly outcome: string
 }
 
-export type AuditRow = AuditEntry & { readonly auditId: number; readonly atMs: number }
+/** A row with the names of the JSON. `at` is ISO 8601. */
+export type AuditJson = AuditEntry & { readonly audit_id: number; readonly at: string }
 
 /** A field that is absent matches every row. */
 export type AuditFilter = {
@@ -37,9 +39,9 @@ export async function insertAudit(client: ClientBase, entry: AuditEntry): Promis
 }
 
 /** Returns the rows that match the filter, newest first. */
-export async function readAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditRow[]> {
+export async function readAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditJson[]> {
   const { target, actor, action, since, after, limit } = filter
-  const { rows } = await pool.query<AuditRow>(readSql, [
+  const { rows } = await pool.query<AuditJson>(readSql, [
     target ?? null,
     actor ?? null,
     action ?? null,
@@ -52,8 +54,7 @@ export async function readAudit(pool: Pool, filter: AuditFilter): Promise<readon
 }
 
 const readSql = `
-  select audit_id as "auditId", (extract(epoch from at) * 1000)::float8 as "atMs",
-    actor, action, target, params, outcome
+  select audit_id, ${isoSql('at', 'MS')} as at, actor, action, target, params, outcome
   from audit
   where ($1::text is null or target = $1) and ($2::text is null or actor = $2)
     and ($3::text is null or action = $3)

@@ -1,6 +1,12 @@
 import type { Pool } from 'pg'
-import type { Violation } from '../../domain/accounts/violation.ts'
 import { withTransaction } from '../connection/transaction.ts'
+
+/** What does not agree: a thing about a task when it has a `task_id`, else about an account. */
+export type Violation = {
+  readonly kind: string
+  readonly account_id: string
+  readonly task_id?: string
+}
 
 /**
  * Limit for the reported violations of accounts, and of tasks. A bug shows in a few rows or in almost all
@@ -46,7 +52,7 @@ const verifyBalancesSql = `
       coalesce(s.spent, 0) as entered_spent
     from account a full join account_balance b using (account_id) full join sums s using (account_id)
   )
-  select account_id as "accountId", kind
+  select account_id, kind
   from books, unnest(array[
     case when not kept then 'account_without_balance' end,
     case when not known then 'balance_without_account' end,
@@ -88,7 +94,7 @@ const verifyTasksSql = `
       end_model <> t.model as model_differs, end_at <> t.completed_at as end_time_differs
     from task t full join entries e using (task_id)
   )
-  select task_id as "taskId", account_id as "accountId", kind
+  select account_id, task_id, kind
   from books, unnest(array[
     case when status is not null and holds = 0 then 'hold_missing' end,
     case when holds > 1 then 'hold_twice' end,

@@ -1,33 +1,28 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Delivery } from '../../domain/webhooks/delivery.ts'
-import { defined } from '../../domain/defined.ts'
+import { isoSql } from '../isoSql.ts'
 import { redeliver } from './deliveries.ts'
 
-/** A webhook as `webhook list` shows it. */
-export type ListedWebhook = {
-  readonly webhookId: string
+/** A webhook as operators see it, with the names of the JSON. Times are ISO 8601. */
+export type WebhookJson = {
+  readonly webhook_id: string
   readonly account: string
   readonly url: string
   readonly status: 'active' | 'disabled'
-  readonly createdAtMs: number
   /** The id of the key in WEBHOOK_KEYS from which its secret is computed. */
-  readonly keyId: string
+  readonly key_id: string
+  readonly created_at: string
   /** How many deliveries are pending, and when the oldest of them was made. */
   readonly pending: number
-  readonly oldestPendingMs?: number
-  /** Absent when the last try was delivered, and before the first try. */
-  readonly failingSinceMs?: number
+  readonly oldest_pending_at: string | null
+  /** Null when the last try was delivered, and before the first try. */
+  readonly failing_since: string | null
 }
 
 export type RedeliverResult =
   | { readonly kind: 'due'; readonly delivery: Delivery }
   | { readonly kind: 'missing' }
   | { readonly kind: 'disabled' }
-
-type ListedRow = Omit<ListedWebhook, 'failingSinceMs' | 'oldestPendingMs'> & {
-  readonly failingSinceMs: number | null
-  readonly oldestPendingMs: number | null
-}
 
 /** One page of webhooks. `after` is the id of the last one of the page before. An absent field limits nothing. */
 export type WebhookPage = {
@@ -41,13 +36,11 @@ export type WebhookPage = {
 export async function listAllWebhooks(
   pool: Pool,
   { account, after, limit }: WebhookPage = {},
-): Promise<readonly ListedWebhook[]> {
-  const { rows } = await pool.query<ListedRow>(
-    `select w.webhook_id as "webhookId", a.name as account, w.url, w.status, p.pending,
-       w.key_id as "keyId",
-       (extract(epoch from w.created_at) * 1000)::float8 as "createdAtMs",
-       (extract(epoch from w.failing_since) * 1000)::float8 as "failingSinceMs",
-       (extract(epoch from p.oldest) * 1000)::float8 as "oldestPendingMs"
+): Promise<readonly WebhookJson[]> {
+  const { rows } = await pool.query<WebhookJson>(
+    `select w.webhook_id, a.name as account, w.url, w.status, w.key_id,
+       ${isoSql('w.created_at', 'MS')} as created_at, p.pending,
+       ${isoSql('p.oldest', 'MS')} as oldest_pending_at, ${isoSql('w.failing_since', 'MS')} as failing_since
      from webhook w join account a using (account_id)
      cross join lateral (
        select count(*)::int as pending, min(d.created_at) as oldest from webhook_delivery d
@@ -57,10 +50,7 @@ export async function listAllWebhooks(
      order by w.created_at desc, w.webhook_id desc limit $3`,
     [account ?? null, after ?? null, limit ?? null],
   )
-  return rows.map(({ failingSinceMs, oldestPendingMs, ...row }) => ({
-    ...row,
-    ...defined({ failingSinceMs, oldestPendingMs }),
-  }))
+  return rows
 }
 
 /** Returns whether there is such a webhook. A deleted one is kept as long as it has deliveries. */

@@ -89,7 +89,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/operations',
     'types:src/store',
     'types:src/temporal/worker/replay.ts',
-    'types:src/wiring/cli.ts',
+    'types:src/wiring/cliService.ts',
     'types:src/wiring/operator.ts',
     'commander',
     'node',

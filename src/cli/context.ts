@@ -1,5 +1,5 @@
 import type { Answer } from './answer.ts'
-import type { CliService } from '../wiring/cli.ts'
+import type { CliService } from '../wiring/cliService.ts'
 import type { Operator } from '../wiring/operator.ts'
 
 /**

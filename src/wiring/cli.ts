@@ -1,27 +1,7 @@
-import type { Pool } from 'pg'
-import { CommandError } from '../cli/answer.ts'
 import type { CliStreams } from '../cli/runCli.ts'
 import { runCli } from '../cli/runCli.ts'
-import { cliActor } from './cliActor.ts'
-import type { Config } from '../config.ts'
-import { inheritedEnvironment, readConfig } from '../config.ts'
-import { withRuntimeFile } from '../config/runtimeFile.ts'
-import { databasesOf, reached } from './databases.ts'
-import type { TaskView } from '../domain/tasks/task.ts'
-import { assetUrl } from '../http/assetUrl.ts'
-import type { Operator, OperatorParts } from './operator.ts'
-import { createOperatorParts } from './operator.ts'
-import { createPool } from '../store/connection/pool.ts'
-import { migrate, requireSchema } from '../store/schema/migrate.ts'
-import type { HistoryEvents } from '../temporal/worker/replay.ts'
-
-/** Limit for connecting. Short, because the CLI must report an unreachable database within 5 s. */
-const connectTimeoutMs = 2_000
-const connectionsMax = 4
-/** Limit for one statement. Long, because `ledger verify` and `key budget` read much of the ledger. */
-const statementTimeoutMs = 600_000
-
-export type CliService = ReturnType<typeof createCliService>
+import type { CliService } from './cliService.ts'
+import { createCliService } from './cliService.ts'
 
 /** Runs one command and returns its exit code. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
@@ -32,82 +12,4 @@ export async function operate(args: readonly string[], streams: CliStreams): Pro
   } finally {
     await opened?.close().catch(() => {})
   }
-}
-
-/**
- * Creates what the operator's commands work with. It connects when a command asks for something, and the error of a
- * part that cannot be reached names the variable with its address. Temporal, calls upstream and the operator's file
- * are loaded only by the commands that use them, because that takes time.
- */
-function createCliService() {
-  const environment = withRuntimeFile(inheritedEnvironment())
-  const config = readConfig(environment)
-  const parts: OperatorParts = {
-    ...createOperatorParts(config, environment),
-    // The default of PUBLIC_URL is not used, because HOST and PORT of the API may be different from those here.
-    assetUrl: (task: TaskView) => {
-      const { signingKeys, publicUrlGiven } = config
-      return signingKeys && publicUrlGiven && assetUrl(task, publicUrlGiven, signingKeys)
-    },
-  }
-  let connected: Promise<Pool> | undefined
-  return {
-    /** What needs no PostgreSQL. */
-    parts,
-    /** Connects to PostgreSQL. */
-    operator: async (): Promise<Operator> => ({
-      ...parts,
-      pool: await (connected ??= connect(config)),
-      actor: cliActor(),
-    }),
-    /** Updates the schema, and Temporal unless TEMPORAL_ADDRESS is not set. */
-    migrate: async () => {
-      const session = sessionOf(config)
-      const { applied } = await reached(session, () =>
-        migrate({ databaseUrl: session.url, actor: cliActor() }),
-      )
-      if (config.temporalAddress === undefined) return { applied, temporal: undefined }
-      const { migrateTemporal } = await import('./cliTemporal.ts')
-      return { applied, temporal: await migrateTemporal(config) }
-    },
-    /** Returns the history of a task's newest run in Temporal's JSON, or `undefined` when there is no run. */
-    fetchHistory: async (taskId: string) =>
-      (await import('./cliTemporal.ts')).readHistory(config, taskId),
-    /** Returns how this checkout's workflow code differs from a history, or `undefined` when it does not. */
-    replayTask: async (events: HistoryEvents) =>
-      (await import('../temporal/worker/replay.ts')).replayTask(events),
-    close: async () => (await connected)?.end(),
-  }
-}
-
-/** Connects to PostgreSQL. Throws what to do when it cannot be reached or has the schema of another version. */
-async function connect(config: Config): Promise<Pool> {
-  const session = sessionOf(config)
-  const pool = createPool({
-    databaseUrl: session.url,
-    applicationName: 'darkroom-cli',
-    connectionsMax,
-    connectTimeoutMs,
-    statementTimeoutMs,
-    onConnectionError: () => {},
-  })
-  try {
-    await reached(session, () => requireSchema(pool))
-  } catch (error) {
-    await pool.end()
-    throw error
-  }
-  return pool
-}
-
-/**
- * Returns the way to PostgreSQL itself: commands run long statements and take locks, so they do not go through a
- * pooler in transaction mode. Throws `CommandError` when DATABASE_URL is not set.
- */
-function sessionOf(config: Config) {
-  const session = databasesOf(config)?.session
-  if (session !== undefined) return session
-  throw new CommandError(
-    `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${config.dataDir}.`,
-  )
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'

@@ -36,10 +36,13 @@ export function cancelCommand(context: CliContext): Command {
       parseSince,
     )
   return withManyOptions(command, 'tasks', 'cancelled').action(
-    async (taskId: string | undefined, options: ManyOptions & CancelFilter) => {
+    async (
+      taskId: string | undefined,
+      options: ManyOptions & CancelFilter & { readonly since?: string },
+    ) => {
       const { limit, account, status, model, since } = options
       const dryRun = options.dryRun === true
-      const filter = defined({ account, status, model, since })
+      const filter = defined({ account, status, model, createdAfter: since })
       const given = { one: taskId !== undefined, many: Object.keys(filter).length > 0, dryRun }
       requireOneOrMany(command, given, choices)
       const operator = await context.operator()

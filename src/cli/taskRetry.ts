@@ -17,7 +17,7 @@ import { parseSince, parseTaskId } from './parse.ts'
 type RetryOptions = ManyOptions & {
   readonly account?: string
   readonly code?: RetryFilter['failureCode']
-  readonly since?: RetryFilter['since']
+  readonly since?: string
 }
 
 /** `task retry`: retries one failed task by its id, or many by their account, failure code and age. */
@@ -43,7 +43,7 @@ export function retryCommand(context: CliContext): Command {
     async (taskId: string | undefined, options: RetryOptions) => {
       const { limit, account, code, since } = options
       const dryRun = options.dryRun === true
-      const filter = defined({ account, failureCode: code, since })
+      const filter = defined({ account, failureCode: code, createdAfter: since })
       const given = { one: taskId !== undefined, many: Object.keys(filter).length > 0, dryRun }
       requireOneOrMany(command, given, choices)
       const operator = await context.operator()

@@ -22,8 +22,8 @@ export type AuditFilter = {
   readonly target?: string
   readonly actor?: string
   readonly action?: string
-  /** An instant, given as milliseconds before PostgreSQL's now or as epoch milliseconds. */
-  readonly since?: { readonly agoMs: number } | { readonly atMs: number }
+  /** An instant as ISO 8601 text. */
+  readonly since?: string
   /** Only rows before the one with this id. */
   readonly after?: number
   readonly limit: number
@@ -45,8 +45,7 @@ export async function readAudit(pool: Pool, filter: AuditFilter): Promise<readon
     target ?? null,
     actor ?? null,
     action ?? null,
-    since && 'agoMs' in since ? since.agoMs : null,
-    since && 'atMs' in since ? since.atMs : null,
+    since ?? null,
     after ?? null,
     limit,
   ])
@@ -58,7 +57,5 @@ const readSql = `
   from audit
   where ($1::text is null or target = $1) and ($2::text is null or actor = $2)
     and ($3::text is null or action = $3)
-    and ($4::float8 is null or at >= now() - $4 * interval '1 millisecond')
-    and ($5::float8 is null or at >= to_timestamp($5 / 1000))
-    and ($6::bigint is null or audit_id < $6)
-  order by audit_id desc limit $7`
+    and ($4::timestamptz is null or at >= $4) and ($5::bigint is null or audit_id < $5)
+  order by audit_id desc limit $6`

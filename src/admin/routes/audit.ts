@@ -37,8 +37,5 @@ export const listAuditRoute = adminRoute({
     }),
   }),
   answer: [200, 'Changes, also refused ones.', listOf(row)],
-  run: async ({ operator, input: { since, limit, ...rest } }) => {
-    const at = since === undefined ? {} : { since: { atMs: Date.parse(since) } }
-    return succeed(await listAudit(operator, { limit, ...defined(rest), ...at }))
-  },
+  run: async ({ operator, input }) => succeed(await listAudit(operator, defined(input))),
 })

@@ -33,7 +33,6 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
     database: session,
     applicationName: 'darkroom-admin',
     connectionsMax,
-    connectionsMin: 1,
     statementTimeoutMs,
   })
   const { pool, blobs } = stores

@@ -316,8 +316,6 @@ create table upload (
   next_try_at timestamptz
 );
 create index upload_task on upload (task_id);
--- For metrics: inputs that tasks hold.
-create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
 -- One row for each process that makes upstream calls. The process sends a beat every second while it runs, and

@@ -3,9 +3,9 @@ import { fail, succeed } from '../domain/result.ts'
 import { deliveryRecord } from '../domain/webhooks/delivery.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
 import type { DeliveryPage } from '../store/webhooks/deliveries.ts'
-import { listDeliveries, readDelivery } from '../store/webhooks/deliveries.ts'
+import * as store from '../store/webhooks/deliveries.ts'
 import type { WebhookJson, WebhookPage } from '../store/webhooks/webhookAdmin.ts'
-import { hasWebhook, listAllWebhooks, redeliverAny } from '../store/webhooks/webhookAdmin.ts'
+import { hasWebhook, listAllWebhooks } from '../store/webhooks/webhookAdmin.ts'
 import { closeWebhook, endPending } from '../store/webhooks/webhooks.ts'
 import { noAccount } from './accounts.ts'
 import { audited } from './audit.ts'
@@ -36,10 +36,10 @@ export async function listWebhookDeliveries(
 ): Promise<Result<List<DeliveryJson>, OperationFailure>> {
   if (!(await hasWebhook(pool, webhookId))) return fail(noWebhook(webhookId))
   const { after, limit } = page
-  if (after !== undefined && (await readDelivery(pool, webhookId, after)) === undefined) {
+  if (after !== undefined && (await store.readDelivery(pool, webhookId, after)) === undefined) {
     return fail(unknownAfter)
   }
-  const deliveries = await listDeliveries(pool, webhookId, { ...page, limit: limit + 1 })
+  const deliveries = await store.listDeliveries(pool, webhookId, { ...page, limit: limit + 1 })
   return succeed(listOf(deliveries.map(deliveryRecord), limit))
 }
 
@@ -50,12 +50,12 @@ export async function redeliver(
 ): Promise<Result<DeliveryJson, OperationFailure>> {
   const change = { action: 'webhook.redeliver', target: deliveryId, params: {} }
   return audited(deps, change, async (client) => {
-    const result = await redeliverAny(client, deliveryId)
-    if (result.kind === 'due') return succeed(deliveryRecord(result.delivery))
-    if (result.kind === 'missing') {
+    const delivery = await store.redeliver(client, deliveryId)
+    if (delivery === 'missing') {
       const what = `delivery ${deliveryId}, or its webhook is deleted`
       return fail({ kind: 'not_found', what })
     }
+    if (delivery !== 'disabled') return succeed(deliveryRecord(delivery))
     const message = 'The webhook of this delivery is disabled. Its account can enable it.'
     return fail({ kind: 'refused', code: 'webhook_disabled', message })
   })

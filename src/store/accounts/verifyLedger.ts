@@ -27,7 +27,7 @@ export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
       const tasks = await client.query<Violation>(verifyTasksSql, [violationsMax])
       return [...balances.rows, ...tasks.rows]
     },
-    { isolation: 'repeatable read read only' },
+    'repeatable read read only',
   )
 }
 

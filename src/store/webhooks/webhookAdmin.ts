@@ -1,7 +1,5 @@
-import type { Pool, PoolClient } from 'pg'
-import type { Delivery } from '../../domain/webhooks/delivery.ts'
+import type { Pool } from 'pg'
 import { isoSql } from '../isoSql.ts'
-import { redeliver } from './deliveries.ts'
 
 /** A webhook as operators see it, with the names of the JSON. Times are ISO 8601. */
 export type WebhookJson = {
@@ -18,11 +16,6 @@ export type WebhookJson = {
   /** Null when the last try was delivered, and before the first try. */
   readonly failing_since: string | null
 }
-
-export type RedeliverResult =
-  | { readonly kind: 'due'; readonly delivery: Delivery }
-  | { readonly kind: 'missing' }
-  | { readonly kind: 'disabled' }
 
 /** One page of webhooks. `after` is the id of the last one of the page before. An absent field limits nothing. */
 export type WebhookPage = {
@@ -57,20 +50,4 @@ export async function listAllWebhooks(
 export async function hasWebhook(pool: Pool, webhookId: string): Promise<boolean> {
   const { rowCount } = await pool.query('select from webhook where webhook_id = $1', [webhookId])
   return rowCount === 1
-}
-
-/** Makes a delivery due now, as the API's route does. A delivery of a deleted webhook counts as missing. */
-export async function redeliverAny(
-  client: Pool | PoolClient,
-  deliveryId: string,
-): Promise<RedeliverResult> {
-  const { rows } = await client.query<{ webhookId: string }>(
-    `select webhook_id as "webhookId" from webhook_delivery join webhook using (webhook_id)
-     where delivery_id = $1 and webhook.status <> 'deleted'`,
-    [deliveryId],
-  )
-  const webhookId = rows[0]?.webhookId
-  if (webhookId === undefined) return { kind: 'missing' }
-  const delivery = await redeliver(client, webhookId, deliveryId)
-  return delivery === undefined ? { kind: 'disabled' } : { kind: 'due', delivery }
 }

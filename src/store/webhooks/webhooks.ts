@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import type { SecretVersion, Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { rotationMs, webhooksMax } from '../../domain/webhooks/webhook.ts'
-import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
+import { runStatement, withTransaction } from '../connection/transaction.ts'
 
 export type NewWebhook = {
   readonly webhookId: string
@@ -14,19 +14,19 @@ export type NewWebhook = {
 /** Inserts a webhook. Returns `undefined` when the account has `webhooksMax` webhooks already. */
 export async function insertWebhook(pool: Pool, webhook: NewWebhook): Promise<Webhook | undefined> {
   const { webhookId, accountId, url, events, secret } = webhook
-  return withTransaction<Webhook | undefined>(pool, async (client) => {
+  return withTransaction(pool, async (client) => {
     // Two inserts of one account take turns, so that the second one counts the first.
     await client.query('select from account where account_id = $1 for no key update', [accountId])
+    const counted = await client.query(
+      `select from webhook where account_id = $1 and status <> 'deleted'`,
+      [accountId],
+    )
+    if ((counted.rowCount ?? 0) >= webhooksMax) return undefined
     const { rows } = await client.query<Webhook>(
       `insert into webhook (webhook_id, account_id, url, events, key_id, version)
        values ($1, $2, $3, $4, $5, $6) returning ${webhookColumns}`,
       [webhookId, accountId, url, events, secret.keyId, secret.version],
     )
-    const counted = await client.query<{ count: number }>(
-      `select count(*)::int as count from webhook where account_id = $1 and status <> 'deleted'`,
-      [accountId],
-    )
-    if ((counted.rows[0]?.count ?? 0) > webhooksMax) return rollback<Webhook | undefined>(undefined)
     return rows[0]
   })
 }

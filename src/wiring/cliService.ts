@@ -51,7 +51,7 @@ export function createCliService() {
     migrate: async () => {
       const session = sessionOf(config)
       const { applied } = await reached(session, () =>
-        migrate({ databaseUrl: session.url, actor: cliActor() }),
+        migrate({ databaseUrl: session.url, actor: cliActor() }).catch(namingRole(session)),
       )
       if (config.temporalAddress === undefined) return { applied, temporal: undefined }
       const { migrateTemporal } = await import('./cliTemporal.ts')
@@ -97,4 +97,24 @@ function sessionOf(config: Config) {
   throw new CommandError(
     `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${config.dataDir}.`,
   )
+}
+
+/** SQLSTATE: the role may not do this. */
+const insufficientPrivilege = '42501'
+
+/**
+ * Returns a function that throws the error again. When the role may not change the schema, the new error names the
+ * role and its variable. An operator who sets DATABASE_URL to the owner of the schema may not know that a
+ * DATABASE_SESSION_URL of another role is used instead.
+ */
+function namingRole({ url, variable }: ReturnType<typeof sessionOf>): (error: unknown) => never {
+  return (error) => {
+    const refused =
+      error instanceof Error && 'code' in error && error.code === insufficientPrivilege
+    if (!refused) throw error
+    const role = decodeURIComponent(new URL(url).username)
+    throw new CommandError(
+      `${error.message}, as ${role} (${variable}). Migrate as the role that owns the schema.`,
+    )
+  }
 }

@@ -56,7 +56,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   // The pages. A browser runs it as it is, so it imports nothing but its libraries.
   'src/web': ['htm', 'preact', 'uplot', 'words'],
-  'src/store': ['src/domain', 'pg', 'node'],
+  'src/store': ['src/domain', 'types:src/schema', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', 'node'],
   'src/upstream': ['src/domain', 'src/streams', 'sharp', 'undici', 'node'],
   'src/temporal': [
@@ -79,6 +79,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   // What an operator does, for the CLI and the admin API.
   'src/operations': [
     'src/domain',
+    'types:src/schema',
     'src/store',
     'src/tasks',
     'types:src/upstream/checkChannel.ts',

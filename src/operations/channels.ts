@@ -3,6 +3,8 @@ import { fail, succeed } from '../domain/result.ts'
 import type { ChannelJson } from '../store/channels/channelAdmin.ts'
 import * as store from '../store/channels/channelAdmin.ts'
 import type { ChannelCheck } from '../upstream/checkChannel.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { check } from '../schema/operators/channels.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf } from './operation.ts'
@@ -31,16 +33,7 @@ export async function resumeChannel(deps: OperationDeps, name: string): ChannelR
   )
 }
 
-export type ChannelCheckJson = {
-  readonly name: string
-  readonly result: ChannelCheck['result']
-  readonly url: string
-  /** The name of the header that carries the credential. */
-  readonly header: string
-  readonly http_status: number | null
-  readonly latency_ms: number | null
-  readonly reason: string | null
-}
+export type ChannelCheckJson = AnswerOf<typeof check>
 
 export type CheckDeps = {
   /** Makes a free call on a channel of the operator's file. Returns `undefined` for a name that is not in it. */

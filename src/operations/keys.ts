@@ -14,24 +14,13 @@ import { setBudget } from '../store/accounts/budgets.ts'
 import type { Pepper } from '../tasks/apiKeys.ts'
 import { newSecret } from '../tasks/apiKeys.ts'
 import { noAccount } from './accounts.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { key } from '../schema/operators/keys.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf, pageOf, unknownAfter } from './operation.ts'
 
-export type KeyJson = {
-  readonly key_id: string
-  readonly account: string
-  /** The first characters of the secret. */
-  readonly prefix: string
-  readonly created_at: string
-  readonly expires_at: string | null
-  readonly revoked_at: string | null
-  /** Such as `5000/day`. */
-  readonly budget: string | null
-  /** What the submits of the present period hold or have spent. Null without a budget. */
-  readonly used: number | null
-  readonly renews_at: string | null
-}
+export type KeyJson = AnswerOf<typeof key>
 
 export type NewKey = {
   /** The name of the account. */

@@ -8,8 +8,9 @@ import type { WebhookJson, WebhookPage } from '../store/webhooks/webhookAdmin.ts
 import { hasWebhook, listAllWebhooks } from '../store/webhooks/webhookAdmin.ts'
 import { closeWebhook, endPending } from '../store/webhooks/webhooks.ts'
 import { noAccount } from './accounts.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { redelivered } from '../schema/operators/webhooks.ts'
 import { audited } from './audit.ts'
-import type { Refusal } from './doMany.ts'
 import { doMany } from './doMany.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf, pageOf, unknownAfter } from './operation.ts'
@@ -67,12 +68,7 @@ export type RedeliverMany = {
   readonly dryRun: boolean
 }
 
-export type RedeliveredMany =
-  | { readonly would_redeliver: readonly string[] }
-  | {
-      readonly redelivered: readonly string[]
-      readonly refused: readonly (Refusal & { readonly delivery_id: string })[]
-    }
+export type RedeliveredMany = AnswerOf<typeof redelivered>
 
 /** Makes failed deliveries of a webhook due now, newest first. With `dryRun`, only names them. */
 export async function redeliverFailed(

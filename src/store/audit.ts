@@ -1,21 +1,13 @@
 import type { ClientBase, Pool } from 'pg'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { auditRow } from '../schema/operators/audit.ts'
 import { isoSql } from './isoSql.ts'
 
 /** One change by an operator, or the refusal of one. */
-export type AuditEntry = {
-  readonly actor: string
-  /** What was done, in the words of the CLI: `account.topup`. */
-  readonly action: string
-  /** The name or id of what was changed. */
-  readonly target: string
-  /** The input, without secrets. */
-  readonly params: Readonly<Record<string, unknown>>
-  /** `done`, or the code of the refusal. */
-  readonly outcome: string
-}
+export type AuditJson = AnswerOf<typeof auditRow>
 
-/** A row with the names of the JSON. `at` is ISO 8601. */
-export type AuditJson = AuditEntry & { readonly audit_id: number; readonly at: string }
+/** `params` must contain no secret. */
+export type AuditEntry = Omit<AuditJson, 'audit_id' | 'at'>
 
 /** A field that is absent matches every row. */
 export type AuditFilter = {

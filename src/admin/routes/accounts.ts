@@ -12,15 +12,12 @@ import {
   requestsPeriods,
 } from '../../domain/accounts/limits.ts'
 import { defined } from '../../domain/defined.ts'
-import { modelIds } from '../../domain/models/models.ts'
 import { succeed } from '../../domain/result.ts'
-import { account as publicAccount } from '../../schema/answers/account.ts'
 import * as accounts from '../../operations/accounts.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
+import { account, models, topup } from '../../schema/operators/accounts.ts'
 import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
 
-const credits = z.int()
-const models = z.array(z.enum(modelIds)).min(1)
 const ofName = z.strictObject({ name: anyText.meta({ description: 'The name of the account.' }) })
 
 const limits = z
@@ -43,23 +40,6 @@ const limits = z
   }))
   .optional()
   .meta({ description: 'Null: no limit. What is absent stays as it is.' })
-
-const account = z
-  .object({
-    account_id: z.string(),
-    name: z.string(),
-    available: credits.meta({ description: 'Can be held by new requests.' }),
-    held: credits.meta({ description: 'Held by requests that have not ended.' }),
-    spent: credits.meta({ description: 'Charged since the account exists.' }),
-    models: models.nullable().meta({ description: 'What it may use. Null: all.' }),
-    limits: publicAccount.shape.limits,
-    created_at: z.iso.datetime(),
-  })
-  .meta({ id: 'AdminAccount', description: 'An account and its credits.' })
-
-const topup = z
-  .object({ topup_id: z.string(), credits, account })
-  .meta({ id: 'Topup', description: 'A movement of credits, and the account after it.' })
 
 const tag = 'Accounts'
 

@@ -6,6 +6,7 @@ import { budgetPeriods } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
 import * as keys from '../../operations/keys.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
+import { key, newKey } from '../../schema/operators/keys.ts'
 import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
 
 const dayMs = 86_400_000
@@ -29,26 +30,6 @@ const budget = z
     return z.NEVER
   })
   .meta({ description: 'Credits per period, in UTC.', example: '5000/day' })
-
-const key = z
-  .object({
-    key_id: z.string(),
-    account: z.string().meta({ description: 'The name of the account.' }),
-    prefix: z.string().meta({ description: 'The first characters of the secret.' }),
-    created_at: z.iso.datetime(),
-    expires_at: z.iso.datetime().nullable(),
-    revoked_at: z.iso.datetime().nullable(),
-    budget: z.string().nullable().meta({ description: 'Such as `5000/day`.' }),
-    used: z.int().nullable().meta({
-      description: 'What the submits of the present period hold or have spent.',
-    }),
-    renews_at: z.iso.datetime().nullable(),
-  })
-  .meta({ id: 'Key', description: 'An API key without its secret.' })
-
-const newKey = key
-  .extend({ secret: z.string().meta({ description: 'No other answer contains it.' }) })
-  .meta({ id: 'KeyWithSecret', description: 'A new API key.' })
 
 const tag = 'Keys'
 

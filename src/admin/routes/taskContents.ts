@@ -3,7 +3,8 @@ import { adminRoute, imageRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
 import * as contents from '../../operations/taskContents.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
-import { ofTask, taskRequest } from '../schemas/task.ts'
+import { taskRequest } from '../../schema/operators/tasks.ts'
+import { ofTask } from '../schemas/parameters.ts'
 
 const shared = {
   method: 'GET',

@@ -8,8 +8,14 @@ import { publicStatuses } from '../../domain/tasks/task.ts'
 import * as manyTasks from '../../operations/manyTasks.ts'
 import * as tasks from '../../operations/tasks.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
-import { anyText, createdBetween, listOf, many, pageQuery } from '../schemas/parameters.ts'
-import { cancelledMany, ofTask, retried, retriedMany, taskRow, taskStory } from '../schemas/task.ts'
+import {
+  cancelledMany,
+  retried,
+  retriedMany,
+  taskRow,
+  taskStory,
+} from '../../schema/operators/tasks.ts'
+import { anyText, createdBetween, listOf, many, ofTask, pageQuery } from '../schemas/parameters.ts'
 
 /** Which tasks. A field that is absent matches every task. */
 const filter = {

@@ -5,33 +5,12 @@ import { defined } from '../../domain/defined.ts'
 import { delivery } from '../../schema/answers/webhook.ts'
 import * as webhooks from '../../operations/webhooks.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
-import { anyText, listOf, many, pageQuery, refusal } from '../schemas/parameters.ts'
+import { redelivered, webhook } from '../../schema/operators/webhooks.ts'
+import { anyText, listOf, many, pageQuery } from '../schemas/parameters.ts'
 
 const ofWebhook = z.strictObject({
   webhook_id: anyText.meta({ description: 'The id of a webhook.' }),
 })
-
-const webhook = z
-  .object({
-    webhook_id: z.string(),
-    account: z.string().meta({ description: 'The name of the account.' }),
-    url: z.string(),
-    status: z.enum(['active', 'disabled']),
-    key_id: z.string().meta({ description: 'The key of WEBHOOK_KEYS behind its secret.' }),
-    created_at: z.iso.datetime(),
-    pending: z.int().meta({ description: 'Deliveries that wait.' }),
-    oldest_pending_at: z.iso.datetime().nullable(),
-    failing_since: z.iso.datetime().nullable(),
-  })
-  .meta({ id: 'AdminWebhook', description: 'A webhook of any account.' })
-
-const redelivered = z.union([
-  z.object({ would_redeliver: z.array(z.string()) }),
-  z.object({
-    redelivered: z.array(z.string()),
-    refused: z.array(z.object({ delivery_id: z.string(), ...refusal })),
-  }),
-])
 
 const tag = 'Webhooks'
 

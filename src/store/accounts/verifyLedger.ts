@@ -1,12 +1,10 @@
 import type { Pool } from 'pg'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { verification } from '../../schema/operators/money.ts'
 import { withTransaction } from '../connection/transaction.ts'
 
 /** What does not agree: a thing about a task when it has a `task_id`, else about an account. */
-export type Violation = {
-  readonly kind: string
-  readonly account_id: string
-  readonly task_id?: string
-}
+export type Violation = AnswerOf<typeof verification>['violations'][number]
 
 /**
  * Limit for the reported violations of accounts, and of tasks. A bug shows in a few rows or in almost all

@@ -1,17 +1,10 @@
 import type { Pool, PoolClient } from 'pg'
-import type { ModelId } from '../../domain/models/models.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { channel } from '../../schema/operators/channels.ts'
 import { isoSql } from '../isoSql.ts'
 
-/** The state of a channel, which all workers share, with the names of the JSON. Times are ISO 8601. */
-export type ChannelJson = {
-  readonly name: string
-  readonly paused_at: string | null
-  readonly pause_reason: string | null
-  /** The calls under way: open attempts whose lease has not ended. */
-  readonly in_flight: number
-  /** Models that may not be called on the channel. */
-  readonly cooldowns: readonly { readonly model: ModelId; readonly until: string }[]
-}
+/** The state of a channel, which all workers share. */
+export type ChannelJson = AnswerOf<typeof channel>
 
 /**
  * Makes sure that each of these channels has a row. The gate locks this row when it counts the channel's calls. A

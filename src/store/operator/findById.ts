@@ -1,30 +1,13 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { found } from '../../schema/operators/overview.ts'
 import type { Row } from '../row.ts'
 import { keyDigestsOf, keyedSql } from '../tasks/keyedTasks.ts'
 import { isKept } from '../tasks/readTask.ts'
 
-/** What an id belongs to, with the names of the JSON. `account` is a name. */
-export type Found = {
-  readonly kind: 'task' | 'account' | 'key' | 'webhook' | 'delivery' | 'channel'
-  readonly id: string
-  /** Null for a channel. */
-  readonly account: string | null
-  /** The task itself, or that of a delivery. */
-  readonly task_id?: string
-  /** What the id is. */
-  readonly matched:
-    | 'task_id'
-    | 'request_id'
-    | 'idempotency_key'
-    | 'upstream_request_id'
-    | 'account_id'
-    | 'name'
-    | 'key_id'
-    | 'prefix'
-    | 'webhook_id'
-    | 'delivery_id'
-}
+/** What an id belongs to. */
+export type Found = AnswerOf<typeof found>
 
 /** Enough: the idempotency key `1` may name a task of each account. */
 const foundMax = 100

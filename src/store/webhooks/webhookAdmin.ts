@@ -1,21 +1,10 @@
 import type { Pool } from 'pg'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { webhook } from '../../schema/operators/webhooks.ts'
 import { isoSql } from '../isoSql.ts'
 
-/** A webhook as operators see it, with the names of the JSON. Times are ISO 8601. */
-export type WebhookJson = {
-  readonly webhook_id: string
-  readonly account: string
-  readonly url: string
-  readonly status: 'active' | 'disabled'
-  /** The id of the key in WEBHOOK_KEYS from which its secret is computed. */
-  readonly key_id: string
-  readonly created_at: string
-  /** How many deliveries are pending, and when the oldest of them was made. */
-  readonly pending: number
-  readonly oldest_pending_at: string | null
-  /** Null when the last try was delivered, and before the first try. */
-  readonly failing_since: string | null
-}
+/** A webhook as operators see it. */
+export type WebhookJson = AnswerOf<typeof webhook>
 
 /** One page of webhooks. `after` is the id of the last one of the page before. An absent field limits nothing. */
 export type WebhookPage = {

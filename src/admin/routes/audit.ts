@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import { defined } from '../../domain/defined.ts'
 import { succeed } from '../../domain/result.ts'

@@ -550,7 +550,6 @@ create function open_attempt(
   the_channel text, concurrency_max integer, timeout_ms float8, lease_grace_ms float8
 ) returns table (
   outcome text,
-  account_id text,
   model text,
   -- The number of the attempt whose key the call sends upstream: after an unknown outcome, that attempt's.
   key_n integer,
@@ -596,7 +595,6 @@ begin
     values (the_task, the_n, the_channel, t.model, the_answer, the_process, the_via, lease_until);
   end if;
   if outcome = 'opened' then
-    account_id := t.account_id;
     model := t.model;
     request := t.request;
     key_n := coalesce(

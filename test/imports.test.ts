@@ -49,14 +49,14 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/operations',
     'src/schema',
     'src/streams',
-    'types:src/wiring/operations.ts',
+    'types:src/wiring/operator.ts',
     'koa',
     'zod',
     'node',
   ],
   // The pages. A browser runs it as it is, so it imports nothing but its libraries.
   'src/web': ['htm', 'preact', 'uplot', 'words'],
-  'src/store': ['src/domain', 'pg', 'node'],
+  'src/store': ['src/domain', 'types:src/schema', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', 'node'],
   'src/upstream': ['src/domain', 'src/streams', 'sharp', 'undici', 'node'],
   'src/temporal': [
@@ -79,6 +79,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   // What an operator does, for the CLI and the admin API.
   'src/operations': [
     'src/domain',
+    'types:src/schema',
     'src/store',
     'src/tasks',
     'types:src/upstream/checkChannel.ts',
@@ -90,7 +91,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'types:src/store',
     'types:src/temporal/worker/replay.ts',
     'types:src/wiring/cliService.ts',
-    'types:src/wiring/operations.ts',
+    'types:src/wiring/operator.ts',
     'commander',
     'node',
   ],

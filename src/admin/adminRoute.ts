@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AdminCaller } from './authorize.ts'
-import type { AdminOperations, AdminParts, AdminRoute } from './context.ts'
+import type { AdminOperator, AdminParts, AdminRoute } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { inputMimeTypes } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
@@ -35,8 +35,8 @@ type Declaration<Params, Input> = Pick<DescribedRoute, 'method' | 'path' | 'id' 
 
 /** A request whose key, parameters and input are checked. */
 type Asked<Params, Input> = {
-  /** What the caller can do. Each change is recorded with the id of the key. */
-  readonly operations: AdminOperations
+  /** Who asks, and all that operations work with. */
+  readonly operator: AdminOperator
   readonly caller: AdminCaller
   readonly params: Params
   readonly input: Input
@@ -133,8 +133,8 @@ function route<Params, Input>(
       context.state.keyId = caller.value.keyId
       const asked = await receive(parts, context, caller.value.keyId)
       if (!asked.ok) return asked.failure
-      const operations = parts.operationsOf(caller.value.keyId)
-      return answer(context, { operations, caller: caller.value, ...asked.value })
+      const operator = parts.operatorOf(caller.value.keyId)
+      return answer(context, { operator, caller: caller.value, ...asked.value })
     },
   }
 

@@ -8,6 +8,7 @@ import type { RequestsLimit } from '../domain/accounts/limits.ts'
 import { requestsLimitText } from '../domain/accounts/limits.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import type { AccountJson } from '../operations/accounts.ts'
+import * as accounts from '../operations/accounts.ts'
 import {
   parseAccountName,
   parseInitialCredits,
@@ -38,8 +39,8 @@ function create(context: CliContext): Command {
     .option('--credits <n>', 'initial deposit', parseInitialCredits, 0)
     .option('--models <a,b>', 'models that the account may use (default: all)', parseModels)
     .action(async (name: string, options: CreateOptions) => {
-      const { accounts } = await context.operations()
-      context.show(accountAnswer(valueOf(await accounts.create({ name, ...options }))))
+      const created = await accounts.createAccount(await context.operator(), { name, ...options })
+      context.show(accountAnswer(valueOf(created)))
     })
 }
 
@@ -54,8 +55,8 @@ function topup(context: CliContext): Command {
     .argument('<credits>', 'whole number; below 0 takes credits back', parseTopup)
     .option('--id <text>', 'your name for this topup: given again, it moves nothing', parseTopupId)
     .action(async (name: string, credits: number, { id }: { readonly id?: string }) => {
-      const { accounts } = await context.operations()
-      const topped = await accounts.topUp({ name, credits, ...defined({ topupId: id }) })
+      const topup = { name, credits, ...defined({ topupId: id }) }
+      const topped = await accounts.topUpAccount(await context.operator(), topup)
       context.show(accountAnswer(valueOf(topped).account))
     })
 }
@@ -69,8 +70,8 @@ function models(context: CliContext): Command {
   )
     .argument('<models>', 'models separated by commas, or all', parseModelsOrAll)
     .action(async (name: string, chosen: readonly ModelId[] | undefined) => {
-      const { accounts } = await context.operations()
-      const account = valueOf(await accounts.setModels({ name, ...defined({ models: chosen }) }))
+      const wanted = { name, ...defined({ models: chosen }) }
+      const account = valueOf(await accounts.setAccountModels(await context.operator(), wanted))
       context.show({ ...accountAnswer(account), json: account })
     })
 }
@@ -98,8 +99,8 @@ function limit(context: CliContext): Command {
       if (limits.requests === undefined && limits.liveTasks === undefined) {
         command.error('error: give --requests, --live-tasks or both')
       }
-      const { accounts } = await context.operations()
-      const account = valueOf(await accounts.setLimits({ name, limits }))
+      const set = await accounts.setAccountLimits(await context.operator(), { name, limits })
+      const account = valueOf(set)
       context.show({ ...accountAnswer(account), json: account })
     })
 }
@@ -111,8 +112,7 @@ function show(context: CliContext): Command {
     'account show acme',
     'account show acme --json',
   ).action(async (name: string) => {
-    const { accounts } = await context.operations()
-    context.show(accountAnswer(valueOf(await accounts.show(name))))
+    context.show(accountAnswer(valueOf(await accounts.showAccount(await context.operator(), name))))
   })
 }
 
@@ -123,7 +123,7 @@ function list(context: CliContext): Command {
     'account list',
     "account list --json | jq '.[] | select(.available < 1000)'",
   ).action(async () => {
-    const { data } = await (await context.operations()).accounts.list({})
+    const { data } = await accounts.listAccounts(await context.operator())
     context.show({
       json: data,
       text: table(

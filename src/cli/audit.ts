@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { shortTime, table } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
+import { listAudit } from '../operations/audit.ts'
 import type { AuditFilter } from '../store/audit.ts'
 import { parseLimit, parseSince } from './parse.ts'
 
@@ -27,8 +28,7 @@ function list(context: CliContext): Command {
     )
     .option('--limit <n>', 'maximum number of changes', parseLimit, 50)
     .action(async (filter: AuditFilter) => {
-      const { audit } = await context.operations()
-      const { data } = await audit.list(filter)
+      const { data } = await listAudit(await context.operator(), filter)
       context.show({
         json: data,
         text: table(

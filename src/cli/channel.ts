@@ -4,7 +4,9 @@ import { shortTime, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
-import type { ChannelCheckJson, ChannelJson } from '../operations/channels.ts'
+import type { ChannelCheckJson } from '../operations/channels.ts'
+import * as channels from '../operations/channels.ts'
+import type { ChannelJson } from '../store/channels/channelAdmin.ts'
 
 /** Makes the commands `channel list`, `pause`, `resume` and `check`. */
 export function channelCommands(context: CliContext): Command {
@@ -17,7 +19,7 @@ function list(context: CliContext): Command {
     'list upstream channels with their pauses, calls under way and cooldowns',
     'channel list',
   ).action(async () => {
-    const { data } = await (await context.operations()).channels.list()
+    const { data } = await channels.listChannels(await context.operator())
     context.show({ json: data, text: channelTable(data) })
   })
 }
@@ -34,8 +36,8 @@ function pause(context: CliContext): Command {
   )
     .option('--reason <text>', 'reason to show in channel list', 'paused by the operator')
     .action(async (name: string, { reason }: { readonly reason: string }) => {
-      const { channels } = await context.operations()
-      context.show(channelAnswer(valueOf(await channels.pause({ name, reason }))))
+      const paused = await channels.pauseChannel(await context.operator(), { name, reason })
+      context.show(channelAnswer(valueOf(paused)))
     })
 }
 
@@ -45,8 +47,8 @@ function resume(context: CliContext): Command {
     'end the pause and the cooldowns of a channel: new tasks use it at once, tasks that wait for a paused channel within about a minute',
     'channel resume a-main',
   ).action(async (name: string) => {
-    const { channels } = await context.operations()
-    context.show(channelAnswer(valueOf(await channels.resume(name))))
+    const resumed = await channels.resumeChannel(await context.operator(), name)
+    context.show(channelAnswer(valueOf(resumed)))
   })
 }
 
@@ -56,8 +58,8 @@ function check(context: CliContext): Command {
     "make one call that costs nothing on a channel of the operator's file: can it be reached, and does it accept the credential",
     'channel check a-main',
   ).action(async (name: string) => {
-    const { checkChannel } = await context.service()
-    context.show(checkAnswer(valueOf(await checkChannel(name))))
+    const { parts } = context.service()
+    context.show(checkAnswer(valueOf(await channels.checkChannel(parts, name))))
   })
 }
 
@@ -95,10 +97,10 @@ function channelAnswer(channel: ChannelJson): Answer {
   return { json: channel, text: channelTable([channel]) }
 }
 
-function channelTable(channels: readonly ChannelJson[]): string {
+function channelTable(listed: readonly ChannelJson[]): string {
   return table(
     ['CHANNEL', 'STATE', 'CALLS', 'COOLDOWNS', 'REASON'],
-    channels.map(({ name, paused_at, pause_reason, in_flight, cooldowns }) => [
+    listed.map(({ name, paused_at, pause_reason, in_flight, cooldowns }) => [
       name,
       paused_at === null ? 'active' : `paused ${shortTime(paused_at)}`,
       in_flight,

@@ -6,6 +6,7 @@ import type { CliContext } from './context.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
 import { defined } from '../domain/defined.ts'
 import type { KeyJson } from '../operations/keys.ts'
+import * as keys from '../operations/keys.ts'
 import { parseBudget, parseBudgetOrNone, parseDaysAsMs } from './parse.ts'
 
 /** Makes the commands `key create`, `list`, `budget` and `revoke`. */
@@ -37,9 +38,8 @@ function create(context: CliContext): Command {
       // Commander names this value after the option `--expires-days`, but `parseDaysAsMs` returned
       // milliseconds.
       const { expiresDays: expiresInMs, budget: limit } = options
-      const { keys } = await context.operations()
-      const terms = defined({ expiresInMs, budget: limit })
-      const key = valueOf(await keys.create({ account, ...terms }))
+      const wanted = { account, ...defined({ expiresInMs, budget: limit }) }
+      const key = valueOf(await keys.issueKey(await context.operator(), wanted))
       context.show({
         json: { key_id: key.key_id, secret: key.secret },
         text: fields({
@@ -58,8 +58,7 @@ function list(context: CliContext): Command {
     'list the API keys of an account, oldest first, without their secrets',
     'key list acme',
   ).action(async (account: string) => {
-    const { keys } = await context.operations()
-    const { data } = valueOf(await keys.list({ account }))
+    const { data } = valueOf(await keys.listAccountKeys(await context.operator(), { account }))
     context.show({ json: data.map(keyJson), text: keyTable(data) })
   })
 }
@@ -78,8 +77,8 @@ function budget(context: CliContext): Command {
     .argument('<key-id>', 'the key')
     .argument('<budget>', 'credits per hour, day, week or month in UTC, or none', parseBudgetOrNone)
     .action(async (keyId: string, limit: Budget | undefined) => {
-      const { keys } = await context.operations()
-      const set = await keys.setBudget({ keyId, ...defined({ budget: limit }) })
+      const wanted = { keyId, ...defined({ budget: limit }) }
+      const set = await keys.setKeyBudget(await context.operator(), wanted)
       context.show(keyAnswer(valueOf(set)))
     })
 }
@@ -93,8 +92,7 @@ function revoke(context: CliContext): Command {
     'revoke an API key at once; tasks that it submitted continue',
     'key revoke key_8xKQm2vT0aYc4hLd',
   ).action(async (keyId: string) => {
-    const { keys } = await context.operations()
-    context.show(keyAnswer(valueOf(await keys.revoke(keyId))))
+    context.show(keyAnswer(valueOf(await keys.revokeApiKey(await context.operator(), keyId))))
   })
 }
 
@@ -107,10 +105,10 @@ function keyJson({ account: _account, ...key }: KeyJson) {
   return key
 }
 
-function keyTable(keys: readonly KeyJson[]): string {
+function keyTable(listed: readonly KeyJson[]): string {
   return table(
     ['KEY ID', 'PREFIX', 'CREATED', 'EXPIRES', 'REVOKED', 'BUDGET', 'USED', 'RENEWS'],
-    keys.map((key) => [
+    listed.map((key) => [
       key.key_id,
       `${key.prefix}…`,
       shortTime(key.created_at),

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { table } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
+import { verifyLedger } from '../operations/ledger.ts'
 
 /** Makes the command `ledger verify`. */
 export function ledgerCommands(context: CliContext): Command {
@@ -15,10 +16,10 @@ function verify(context: CliContext): Command {
     'ledger verify',
     'ledger verify --json',
   ).action(async () => {
-    const { ledger } = await context.operations()
+    const operator = await context.operator()
     const checked = await context.withProgress(
       (seconds) => `Reading the ledger, ${seconds} s`,
-      ledger.verify,
+      () => verifyLedger(operator),
     )
     context.show({
       json: checked,

@@ -11,7 +11,7 @@ export function migrateCommand(context: CliContext): Command {
     'migrate',
     'migrate --json',
   ).action(async () => {
-    const { migrate } = await context.service()
+    const { migrate } = context.service()
     const { applied, temporal } = await context.withProgress(
       (seconds) => `Migrating, or waiting for a lock on a table, ${seconds} s`,
       migrate,

@@ -16,7 +16,6 @@ import {
 import { taskIdPattern } from '../domain/ids.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { isModelId, modelIds } from '../domain/models/models.ts'
-import type { Since } from '../store/tasks/listTasks.ts'
 
 // The functions of this file parse arguments and options. Each throws `InvalidArgumentError` for a wrong value,
 // which Commander reports as wrong usage, with exit code 2.
@@ -125,13 +124,16 @@ const unitsMs: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
 ])
 
-/** Parses a time in the past: a duration before now (`90s`, `30m`, `2h`, `1d`), or an ISO 8601 time. */
-export function parseSince(text: string): Since {
+/**
+ * Parses a time in the past: a duration before now (`90s`, `30m`, `2h`, `1d`), or an ISO 8601 time. Returns an ISO 8601
+ * time in UTC.
+ */
+export function parseSince(text: string): string {
   const [, count, unit = ''] = /^(\d{1,6})([a-z])$/.exec(text) ?? []
   const unitMs = unitsMs.get(unit)
-  if (unitMs !== undefined) return { agoMs: Number(count) * unitMs }
-  const atMs = isCalendarDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
-  if (Number.isFinite(atMs)) return { atMs }
+  const givenMs = isCalendarDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
+  const atMs = unitMs === undefined ? givenMs : Date.now() - Number(count) * unitMs
+  if (Number.isFinite(atMs)) return new Date(atMs).toISOString()
   throw new InvalidArgumentError('Write 90s, 30m, 2h, 1d, or an ISO 8601 time.')
 }
 

@@ -28,7 +28,7 @@ export type CliStreams = {
  */
 export async function runCli(
   args: readonly string[],
-  parts: Pick<CliContext, 'service' | 'operations'>,
+  parts: Pick<CliContext, 'service' | 'operator'>,
   streams: CliStreams,
 ): Promise<number> {
   const json = args.includes('--json')

@@ -3,9 +3,12 @@ import { Option } from 'commander'
 import { fields, shortTime, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
+import { defined } from '../domain/defined.ts'
 import { modelIds } from '../domain/models/models.ts'
 import { publicStatuses } from '../domain/tasks/task.ts'
+import { find as findById } from '../operations/find.ts'
 import type { TaskRow, TaskStory } from '../operations/tasks.ts'
+import { listTasks, showTask } from '../operations/tasks.ts'
 import type { TaskFilter } from '../store/tasks/listTasks.ts'
 import { parseLimit, parseSince, parseTaskId } from './parse.ts'
 import { cancelCommand } from './taskCancel.ts'
@@ -41,9 +44,9 @@ function list(context: CliContext): Command {
     )
     .option('--idempotency-key <key>', 'only tasks that were made with this key, and their retries')
     .option('--limit <n>', 'maximum number of tasks', parseLimit, 50)
-    .action(async (filter: TaskFilter) => {
-      const { tasks } = await context.operations()
-      const { data } = valueOf(await tasks.list(filter))
+    .action(async ({ since, ...filter }: TaskFilter & { readonly since?: string }) => {
+      const wanted = { ...filter, ...defined({ createdAfter: since }) }
+      const { data } = valueOf(await listTasks(await context.operator(), wanted))
       context.show({ json: data.map(({ key_id: _key, ...row }) => row), text: taskTable(data) })
     })
 }
@@ -74,7 +77,7 @@ function find(context: CliContext): Command {
   )
     .argument('<id>', 'any id')
     .action(async (id: string) => {
-      const { data } = await (await context.operations()).find(id)
+      const { data } = await findById(await context.operator(), id)
       const rows = data.map((row) => [row.kind, row.id, row.account ?? undefined, row.matched])
       const text = table(['KIND', 'ID', 'ACCOUNT', 'MATCHED'], rows, 'Nothing found.')
       context.show({ json: data, text, exitCode: data.length === 0 ? 1 : 0 })
@@ -90,8 +93,7 @@ function show(context: CliContext): Command {
   )
     .argument('<id>', 'task id', parseTaskId)
     .action(async (taskId: string) => {
-      const { tasks } = await context.operations()
-      const story = valueOf(await tasks.show(taskId))
+      const story = valueOf(await showTask(await context.operator(), taskId))
       const { timeline, ...summary } = story
       context.show({ json: story, text: `${fields(summary)}\n\n${timelineText(timeline)}` })
     })

@@ -9,8 +9,9 @@ import { dryRunAnswer, manyAnswer, requireOneOrMany, withCounts, withManyOptions
 import { defined } from '../domain/defined.ts'
 import { modelIds } from '../domain/models/models.ts'
 import type { CancelFilter, CancelledMany } from '../operations/manyTasks.ts'
+import { cancelTasks } from '../operations/manyTasks.ts'
+import { cancelTask } from '../operations/tasks.ts'
 import { parseSince, parseTaskId } from './parse.ts'
-import type { Operations } from '../wiring/operations.ts'
 
 /** `task cancel`: cancels one task by its id, or many by their account, status, model and age. */
 export function cancelCommand(context: CliContext): Command {
@@ -35,16 +36,19 @@ export function cancelCommand(context: CliContext): Command {
       parseSince,
     )
   return withManyOptions(command, 'tasks', 'cancelled').action(
-    async (taskId: string | undefined, options: ManyOptions & CancelFilter) => {
+    async (
+      taskId: string | undefined,
+      options: ManyOptions & CancelFilter & { readonly since?: string },
+    ) => {
       const { limit, account, status, model, since } = options
       const dryRun = options.dryRun === true
-      const filter = defined({ account, status, model, since })
+      const filter = defined({ account, status, model, createdAfter: since })
       const given = { one: taskId !== undefined, many: Object.keys(filter).length > 0, dryRun }
       requireOneOrMany(command, given, choices)
-      const { tasks } = await context.operations()
-      if (taskId !== undefined) return context.show(oneAnswer(await tasks.cancel(taskId)))
+      const operator = await context.operator()
+      if (taskId !== undefined) return context.show(oneAnswer(await cancelTask(operator, taskId)))
       const result = await withCounts(context, 'cancelled', (onProgress) =>
-        tasks.cancelMany({ filter, limit, dryRun, onProgress }),
+        cancelTasks(operator, { filter, limit, dryRun, onProgress }),
       )
       return context.show(cancelledAnswer(valueOf(result)))
     },
@@ -54,7 +58,7 @@ export function cancelCommand(context: CliContext): Command {
 const choices = { one: 'a task id', choices: '--account, --status, --model or --since' }
 
 /** Returns the answer about one task. A refusal is an answer too, with exit code 1. */
-function oneAnswer(result: Awaited<ReturnType<Operations['tasks']['cancel']>>): Answer {
+function oneAnswer(result: Awaited<ReturnType<typeof cancelTask>>): Answer {
   if (result.ok || result.failure.kind === 'not_found') {
     return { json: valueOf(result), text: 'Cancelled. The credits of the task are released.' }
   }

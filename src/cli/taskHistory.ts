@@ -55,7 +55,7 @@ export function replayCommand(context: CliContext): Command {
 
 /** Fetches the history of a task from Temporal. Throws `CommandError` if Temporal has no run of the task. */
 async function requireHistory(context: CliContext, taskId: string): Promise<string> {
-  const text = await (await context.service()).fetchHistory(taskId)
+  const text = await context.service().fetchHistory(taskId)
   if (text === undefined) {
     const hint = 'A worker may have finished the task without a run: see task show.'
     throw new CommandError(`Temporal has no run of ${taskId}. ${hint}`)
@@ -90,7 +90,7 @@ function parseHistory(text: string): HistoryEvents | undefined {
 }
 
 async function replay(context: CliContext, events: HistoryEvents): Promise<void> {
-  const { replayTask } = await context.service()
+  const { replayTask } = context.service()
   const reason = await replayTask(events)
   const { length } = events
   if (reason !== undefined) {

@@ -9,13 +9,15 @@ import { dryRunAnswer, manyAnswer, requireOneOrMany, withCounts, withManyOptions
 import { defined } from '../domain/defined.ts'
 import { taskFailureCodes } from '../domain/failure.ts'
 import type { RetriedMany, RetryFilter } from '../operations/manyTasks.ts'
+import { retryTasks } from '../operations/manyTasks.ts'
 import type { Retried } from '../operations/tasks.ts'
+import { retryTask } from '../operations/tasks.ts'
 import { parseSince, parseTaskId } from './parse.ts'
 
 type RetryOptions = ManyOptions & {
   readonly account?: string
   readonly code?: RetryFilter['failureCode']
-  readonly since?: RetryFilter['since']
+  readonly since?: string
 }
 
 /** `task retry`: retries one failed task by its id, or many by their account, failure code and age. */
@@ -41,16 +43,16 @@ export function retryCommand(context: CliContext): Command {
     async (taskId: string | undefined, options: RetryOptions) => {
       const { limit, account, code, since } = options
       const dryRun = options.dryRun === true
-      const filter = defined({ account, failureCode: code, since })
+      const filter = defined({ account, failureCode: code, createdAfter: since })
       const given = { one: taskId !== undefined, many: Object.keys(filter).length > 0, dryRun }
       requireOneOrMany(command, given, choices)
-      const { tasks } = await context.operations()
+      const operator = await context.operator()
       if (taskId !== undefined) {
-        const retried = valueOf(await tasks.retry(taskId))
+        const retried = valueOf(await retryTask(operator, taskId))
         return context.show({ json: retried, text: retriedText(retried) })
       }
       const result = await withCounts(context, 'retried', (onProgress) =>
-        tasks.retryMany({ filter, limit, dryRun, onProgress }),
+        retryTasks(operator, { filter, limit, dryRun, onProgress }),
       )
       return context.show(retriedAnswer(valueOf(result)))
     },

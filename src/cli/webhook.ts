@@ -8,7 +8,9 @@ import type { ManyOptions } from './many.ts'
 import { dryRunAnswer, manyAnswer, requireOneOrMany, withManyOptions } from './many.ts'
 import { defined } from '../domain/defined.ts'
 import type { Delivery } from '../domain/webhooks/delivery.ts'
-import type { DeliveryJson, RedeliveredMany, WebhookJson } from '../operations/webhooks.ts'
+import type { DeliveryJson, RedeliveredMany } from '../operations/webhooks.ts'
+import * as webhooks from '../operations/webhooks.ts'
+import type { WebhookJson } from '../store/webhooks/webhookAdmin.ts'
 import { parseLimit } from './parse.ts'
 
 /** Makes the commands `webhook list`, `deliveries`, `redeliver`, `disable` and `delete`. */
@@ -26,8 +28,8 @@ function list(context: CliContext): Command {
   )
     .option('--account <name>', 'only webhooks of this account')
     .action(async ({ account }: { readonly account?: string }) => {
-      const { webhooks } = await context.operations()
-      const { data } = valueOf(await webhooks.list(defined({ account })))
+      const listed = await webhooks.listWebhooks(await context.operator(), defined({ account }))
+      const { data } = valueOf(listed)
       context.show({ json: data, text: webhookTable(data) })
     })
 }
@@ -49,9 +51,9 @@ function deliveries(context: CliContext): Command {
     )
     .option('--limit <n>', 'maximum number of deliveries', parseLimit, 50)
     .action(async (webhookId: string, { limit, status }: DeliveriesOptions) => {
-      const { webhooks } = await context.operations()
       const page = { webhookId, limit, ...defined({ status }) }
-      const { data } = valueOf(await webhooks.deliveries(page))
+      const listed = await webhooks.listWebhookDeliveries(await context.operator(), page)
+      const { data } = valueOf(listed)
       context.show({ json: data, text: deliveryTable(data) })
     })
 }
@@ -74,12 +76,13 @@ function redeliver(context: CliContext): Command {
       const dryRun = options.dryRun === true
       const given = { one: deliveryId !== undefined, many: webhook !== undefined, dryRun }
       requireOneOrMany(command, given, { one: 'a delivery id', choices: '--webhook' })
-      const { webhooks } = await context.operations()
+      const operator = await context.operator()
       if (webhook !== undefined) {
-        const result = await webhooks.redeliverFailed({ webhookId: webhook, limit, dryRun })
+        const many = { webhookId: webhook, limit, dryRun }
+        const result = await webhooks.redeliverFailed(operator, many)
         context.show(redeliveredAnswer(valueOf(result)))
       } else if (deliveryId !== undefined) {
-        const json = valueOf(await webhooks.redeliver(deliveryId))
+        const json = valueOf(await webhooks.redeliver(operator, deliveryId))
         context.show({ json, text: 'The delivery is due now.' })
       }
     },
@@ -101,8 +104,7 @@ function disable(context: CliContext): Command {
     'disable a webhook: its pending deliveries fail; its account can enable it again',
     'webhook disable wh_0123456789ABCDEFGHIJKLMN',
   ).action(async (webhookId: string) => {
-    const { webhooks } = await context.operations()
-    const json = valueOf(await webhooks.disable(webhookId))
+    const json = valueOf(await webhooks.disableWebhook(await context.operator(), webhookId))
     context.show({ json, text: 'Disabled. Its pending deliveries fail.' })
   })
 }
@@ -113,16 +115,15 @@ function remove(context: CliContext): Command {
     'delete a webhook: its pending deliveries fail; its account can register another',
     'webhook delete wh_0123456789ABCDEFGHIJKLMN',
   ).action(async (webhookId: string) => {
-    const { webhooks } = await context.operations()
-    const json = valueOf(await webhooks.delete(webhookId))
+    const json = valueOf(await webhooks.deleteWebhook(await context.operator(), webhookId))
     context.show({ json, text: 'Deleted. Its pending deliveries fail.' })
   })
 }
 
-function webhookTable(webhooks: readonly WebhookJson[]): string {
+function webhookTable(listed: readonly WebhookJson[]): string {
   return table(
     ['WEBHOOK', 'ACCOUNT', 'STATUS', 'KEY', 'PENDING', 'OLDEST PENDING', 'FAILING SINCE', 'URL'],
-    webhooks.map((webhook) => [
+    listed.map((webhook) => [
       webhook.webhook_id,
       webhook.account,
       webhook.status,

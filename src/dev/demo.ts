@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { readConfig, required } from '../config.ts'
 import { newAccountId } from '../domain/accounts/account.ts'
+import { newKeyId } from '../domain/accounts/apiKey.ts'
 import { createPool } from '../store/connection/pool.ts'
-import { createAuthenticate, createIssueKey } from '../tasks/apiKeys.ts'
-import { createAccountStore } from '../store/accounts/accountStore.ts'
+import { createAuthenticate, newSecret } from '../tasks/apiKeys.ts'
+import { createAccount, findAccount } from '../store/accounts/accounts.ts'
+import { createKey } from '../store/accounts/apiKeys.ts'
 import { createTaskStore } from '../store/tasks/taskStore.ts'
 import { readSecretFile, writeSecretFile } from './dataDir.ts'
 
@@ -37,14 +39,13 @@ export async function openDemoAccount(
     const kept = await readSecretFile(keyPath)
     const authenticate = createAuthenticate({ store: createTaskStore(pool), peppers })
     if (kept !== undefined && (await authenticate(kept)) !== undefined) return kept
-    const accounts = createAccountStore(pool)
-    const accountId = newAccountId(randomBytes)
-    await accounts.createAccount({ accountId, name: 'demo', credits: demoCredits })
-    const pepper = required(peppers[0], 'KEY_PEPPER')
-    const issued = await createIssueKey({ accounts, pepper, randomBytes })('demo')
-    if (issued === undefined) throw new Error('Bug: the account demo was just created')
-    await writeSecretFile(keyPath, issued.secret)
-    return issued.secret
+    const demo = { accountId: newAccountId(randomBytes), name: 'demo', credits: demoCredits }
+    await createAccount(pool, demo)
+    const { accountId } = (await findAccount(pool, demo.name)) ?? demo
+    const { secret, ...hashed } = newSecret(peppers[0], randomBytes)
+    await createKey(pool, { keyId: newKeyId(randomBytes), accountId, ...hashed })
+    await writeSecretFile(keyPath, secret)
+    return secret
   } finally {
     await pool.end()
   }

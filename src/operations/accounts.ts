@@ -12,21 +12,13 @@ import type { AccountPage, TopUpRefusal } from '../store/accounts/accounts.ts'
 import * as store from '../store/accounts/accounts.ts'
 import type { NewLimits } from '../store/accounts/limits.ts'
 import { setLimits } from '../store/accounts/limits.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { account } from '../schema/operators/accounts.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf, pageOf } from './operation.ts'
 
-export type AccountJson = {
-  readonly account_id: string
-  readonly name: string
-  readonly available: number
-  readonly held: number
-  readonly spent: number
-  /** The models that the account may use. Null: all. */
-  readonly models: readonly ModelId[] | null
-  readonly limits: ReturnType<typeof limitsJson>
-  readonly created_at: string
-}
+export type AccountJson = AnswerOf<typeof account>
 
 type AccountResult = Promise<Result<AccountJson, OperationFailure>>
 

@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg'
-import { isoTime } from '../domain/isoTime.ts'
 import type { Result } from '../domain/result.ts'
-import type { AuditEntry, AuditFilter } from '../store/audit.ts'
+import type { AuditEntry, AuditFilter, AuditJson } from '../store/audit.ts'
 import { insertAudit, readAudit } from '../store/audit.ts'
 import { withTransaction } from '../store/connection/transaction.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
@@ -30,16 +29,10 @@ export async function audited<Value>(
   })
 }
 
-export type AuditJson = AuditEntry & { readonly audit_id: number; readonly at: string }
-
 /** Returns the rows of the audit that match the filter, newest first. */
 export async function listAudit(
   { pool }: OperationDeps,
   filter: AuditFilter,
 ): Promise<List<AuditJson>> {
-  const rows = await readAudit(pool, pageOf(filter))
-  const json = rows.map(({ auditId, atMs, ...entry }) => {
-    return { audit_id: auditId, at: isoTime(atMs), ...entry }
-  })
-  return listOf(json, filter.limit)
+  return listOf(await readAudit(pool, pageOf(filter)), filter.limit)
 }

@@ -1,28 +1,19 @@
-import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
-import type { ModelId } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { ChannelStatus } from '../store/channels/channelAdmin.ts'
+import type { ChannelJson } from '../store/channels/channelAdmin.ts'
 import * as store from '../store/channels/channelAdmin.ts'
 import type { ChannelCheck } from '../upstream/checkChannel.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { check } from '../schema/operators/channels.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf } from './operation.ts'
-
-export type ChannelJson = {
-  readonly name: string
-  readonly paused_at: string | null
-  readonly pause_reason: string | null
-  /** The calls under way. */
-  readonly in_flight: number
-  readonly cooldowns: readonly { readonly model: ModelId; readonly until: string }[]
-}
 
 type ChannelResult = Promise<Result<ChannelJson, OperationFailure>>
 
 /** Lists the channels that any worker has had, by name. */
 export async function listChannels({ pool }: OperationDeps): Promise<List<ChannelJson>> {
-  return listOf((await store.listChannels(pool)).map(channelJson))
+  return listOf(await store.listChannels(pool))
 }
 
 export type Pause = { readonly name: string; readonly reason: string }
@@ -42,16 +33,7 @@ export async function resumeChannel(deps: OperationDeps, name: string): ChannelR
   )
 }
 
-export type ChannelCheckJson = {
-  readonly name: string
-  readonly result: ChannelCheck['result']
-  readonly url: string
-  /** The name of the header that carries the credential. */
-  readonly header: string
-  readonly http_status: number | null
-  readonly latency_ms: number | null
-  readonly reason: string | null
-}
+export type ChannelCheckJson = AnswerOf<typeof check>
 
 export type CheckDeps = {
   /** Makes a free call on a channel of the operator's file. Returns `undefined` for a name that is not in it. */
@@ -81,20 +63,9 @@ export async function checkChannel(
 }
 
 function found(
-  channel: ChannelStatus | undefined,
+  channel: ChannelJson | undefined,
   name: string,
 ): Result<ChannelJson, OperationFailure> {
-  if (channel !== undefined) return succeed(channelJson(channel))
+  if (channel !== undefined) return succeed(channel)
   return fail({ kind: 'not_found', what: `channel named ${JSON.stringify(name)}` })
-}
-
-function channelJson(channel: ChannelStatus): ChannelJson {
-  const { name, pausedAtMs, pauseReason, inFlight, cooldowns } = channel
-  return {
-    name,
-    paused_at: isoTimeOrNull(pausedAtMs),
-    pause_reason: pauseReason ?? null,
-    in_flight: inFlight,
-    cooldowns: cooldowns.map(({ model, untilAtMs }) => ({ model, until: isoTime(untilAtMs) })),
-  }
 }

@@ -12,26 +12,15 @@ import type { KeyPage } from '../store/accounts/apiKeys.ts'
 import { createKey, listKeys, readKey, revokeKey } from '../store/accounts/apiKeys.ts'
 import { setBudget } from '../store/accounts/budgets.ts'
 import type { Pepper } from '../tasks/apiKeys.ts'
-import { createIssueKey } from '../tasks/apiKeys.ts'
+import { newSecret } from '../tasks/apiKeys.ts'
 import { noAccount } from './accounts.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { key } from '../schema/operators/keys.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf, pageOf, unknownAfter } from './operation.ts'
 
-export type KeyJson = {
-  readonly key_id: string
-  readonly account: string
-  /** The first characters of the secret. */
-  readonly prefix: string
-  readonly created_at: string
-  readonly expires_at: string | null
-  readonly revoked_at: string | null
-  /** Such as `5000/day`. */
-  readonly budget: string | null
-  /** What the submits of the present period hold or have spent. Null without a budget. */
-  readonly used: number | null
-  readonly renews_at: string | null
-}
+export type KeyJson = AnswerOf<typeof key>
 
 export type NewKey = {
   /** The name of the account. */
@@ -59,14 +48,12 @@ export async function issueKey(
     ...defined({ expires_in_ms: expiresInMs, budget: budget && budgetText(budget) }),
   }
   return audited(deps, { action: 'key.create', target: account, params }, async (client) => {
-    const accounts = {
-      findAccount: (name: string) => findAccount(client, name),
-      createKey: (key: Parameters<typeof createKey>[1]) => createKey(client, key),
-    }
-    const issue = createIssueKey({ accounts, pepper, randomBytes })
-    const issued = await issue(account, { keyId, ...defined({ expiresInMs, budget }) })
-    if (issued === undefined) return fail(noAccount(account))
-    return succeed({ ...keyJson(issued.key), secret: issued.secret })
+    const owner = await findAccount(client, account)
+    if (owner === undefined) return fail(noAccount(account))
+    const { secret, ...hashed } = newSecret(pepper, randomBytes)
+    const terms = defined({ expiresInMs, budget })
+    const key = await createKey(client, { keyId, accountId: owner.accountId, ...hashed, ...terms })
+    return succeed({ ...keyJson(key), secret })
   })
 }
 

@@ -3,7 +3,7 @@ import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
 import type { Entry, EntryFilter } from '../store/operator/listEntries.ts'
-import { entryKinds, listEntries } from '../store/operator/listEntries.ts'
+import { listEntries } from '../store/operator/listEntries.ts'
 import { noAccount } from './accounts.ts'
 import { csvOf } from './csv.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
@@ -14,6 +14,8 @@ export type LedgerInput = Omit<EntryFilter, 'accountId'> & { readonly account: s
 
 /** Limit for the lines of one CSV. They are in memory, about 30 MB. */
 const ledgerCsvRowsMax = 100_000
+
+const kinds = ['deposit', 'withdraw', 'hold', 'settle', 'release'] satisfies Entry['kind'][]
 
 const columns = [
   'entry_id',
@@ -57,7 +59,7 @@ export async function exportLedger(
     csvOf([
       columns,
       ...read.value.map((entry) => columns.map((column) => entry[column])),
-      ...entryKinds.map((kind) => ['total', '', input.account, kind, sums.get(kind) ?? 0]),
+      ...kinds.map((kind) => ['total', '', input.account, kind, sums.get(kind) ?? 0]),
     ]),
   )
 }

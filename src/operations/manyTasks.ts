@@ -1,10 +1,12 @@
 import type { Result } from '../domain/result.ts'
 import { succeed } from '../domain/result.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { cancelledMany, retriedMany } from '../schema/operators/tasks.ts'
 import type { TaskFilter } from '../store/tasks/listTasks.ts'
 import type { Progress, Refusal } from './doMany.ts'
 import { doMany } from './doMany.ts'
 import type { OperationFailure } from './operation.ts'
-import type { CancelDeps, Retried, RetryDeps } from './tasks.ts'
+import type { CancelDeps, RetryDeps } from './tasks.ts'
 import { cancelInDatabase, matchingTasks, retryTask } from './tasks.ts'
 
 /** Which tasks, newest first and at most so many. A dry run only names them. */
@@ -17,11 +19,7 @@ export type ManyTasks<Filter> = {
 
 export type RetryFilter = Omit<TaskFilter, 'limit' | 'status' | 'notRetried'>
 
-type RefusedTask = Refusal & { readonly task_id: string }
-
-export type RetriedMany =
-  | { readonly would_retry: readonly string[] }
-  | { readonly retried: readonly Retried[]; readonly refused: readonly RefusedTask[] }
+export type RetriedMany = AnswerOf<typeof retriedMany>
 
 /** Retries failed tasks that nobody has retried yet. */
 export async function retryTasks(
@@ -42,9 +40,7 @@ export type CancelFilter = Omit<TaskFilter, 'limit' | 'status' | 'notRetried' | 
   readonly status?: 'queued' | 'processing'
 }
 
-export type CancelledMany =
-  | { readonly would_cancel: readonly string[] }
-  | { readonly cancelled: readonly string[]; readonly refused: readonly RefusedTask[] }
+export type CancelledMany = AnswerOf<typeof cancelledMany>
 
 /** Cancels live tasks. Those with a call under way, or one that may have done work, are refused. */
 export async function cancelTasks(
@@ -71,6 +67,6 @@ export async function cancelTasks(
 
 const liveStatuses = ['queued', 'processing'] as const
 
-function refusedTask({ id, ...why }: Refusal & { readonly id: string }): RefusedTask {
+function refusedTask({ id, ...why }: Refusal & { readonly id: string }) {
   return { task_id: id, ...why }
 }

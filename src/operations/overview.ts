@@ -1,31 +1,23 @@
 import { countHours } from '../store/operator/countHours.ts'
-import type { Overview } from '../store/operator/readOverview.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { overview } from '../schema/operators/overview.ts'
 import { readOverview } from '../store/operator/readOverview.ts'
 import type { OperationDeps } from './operation.ts'
 
-type DayCount = {
-  readonly day: string
-  readonly succeeded: number
-  readonly failed: number
-  readonly credits: number
-}
-
-/** `days`: today and the 13 days before it, in UTC, oldest first. */
-export type OverviewJson = { readonly object: 'overview' } & Overview & {
-    readonly days: readonly DayCount[]
-  }
+/** `days`: today and the 13 days before it. */
+export type OverviewJson = AnswerOf<typeof overview>
 
 const daysShown = 14
 const dayMs = 86_400_000
 
 /** Shows how the installation is doing. The days are counted a moment after the rest. */
 export async function showOverview({ pool }: Pick<OperationDeps, 'pool'>): Promise<OverviewJson> {
-  const overview = await readOverview(pool)
-  const nowMs = Date.parse(overview.at)
+  const now = await readOverview(pool)
+  const nowMs = Date.parse(now.at)
   const todayMs = nowMs - (nowMs % dayMs)
   const sinceMs = todayMs - (daysShown - 1) * dayMs
   const hours = await countHours(pool, { sinceMs, nowMs })
-  const days = Array.from({ length: daysShown }, (_, n): DayCount => {
+  const days = Array.from({ length: daysShown }, (_, n): OverviewJson['days'][number] => {
     const startMs = sinceMs + n * dayMs
     const day = new Date(startMs).toISOString().slice(0, 10)
     return hours
@@ -40,5 +32,5 @@ export async function showOverview({ pool }: Pick<OperationDeps, 'pool'>): Promi
         { day, succeeded: 0, failed: 0, credits: 0 },
       )
   })
-  return { object: 'overview', ...overview, days }
+  return { object: 'overview', ...now, days }
 }

@@ -1,9 +1,10 @@
 import type { Channel } from '../domain/upstream/channel.ts'
-import type { Queue } from '../store/operator/readQueue.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { queue } from '../schema/operators/overview.ts'
 import { readQueue } from '../store/operator/readQueue.ts'
 import type { OperationDeps } from './operation.ts'
 
-export type QueueJson = { readonly object: 'queue' } & Queue
+export type QueueJson = AnswerOf<typeof queue>
 
 export type QueueDeps = Pick<OperationDeps, 'pool'> & {
   /** Returns the channels of the operator's file. */

@@ -6,27 +6,13 @@ import { fail, succeed } from '../domain/result.ts'
 import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { answerImageKey } from '../domain/upstream/answerMeta.ts'
 import { readImage, readRequest } from '../store/operator/readContents.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { taskRequest } from '../schema/operators/tasks.ts'
 import { audited } from './audit.ts'
 import type { OperationDeps, OperationFailure } from './operation.ts'
 import { noTask } from './tasks.ts'
 
 // What clients sent and got. Each look is recorded, because prompts and images are private.
-
-export type RequestJson = {
-  readonly task_id: string
-  /** Of a document of family A, all its texts, each on lines of its own. */
-  readonly prompt: string
-  readonly model: string
-  readonly action: string
-  readonly size: string | null
-  readonly quality: string | null
-  readonly images: readonly {
-    /** From 1. */
-    readonly n: number
-    readonly mime_type: ImageMimeType
-    readonly bytes: number
-  }[]
-}
 
 export type ContentDeps = OperationDeps & { readonly blobs: Pick<BlobStore, 'read'> }
 
@@ -36,7 +22,7 @@ export type StoredImage = { readonly mimeType: ImageMimeType; readonly blob: Fou
 export async function showRequest(
   deps: OperationDeps,
   taskId: string,
-): Promise<Result<RequestJson, OperationFailure>> {
+): Promise<Result<AnswerOf<typeof taskRequest>, OperationFailure>> {
   const request = await lookAtRequest(deps, taskId, {})
   if (!request.ok) return request
   const { model, action, size, quality, body, inputs } = request.value

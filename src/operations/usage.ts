@@ -11,29 +11,13 @@ import { fail, succeed } from '../domain/result.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
 import { readSpentDifference, readUsage } from '../store/accounts/readUsage.ts'
 import { noAccount } from './accounts.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { usage } from '../schema/operators/money.ts'
 import { csvOf } from './csv.ts'
 import type { OperationDeps, OperationFailure } from './operation.ts'
 import { invalidValue } from './operation.ts'
 
-type UsageRowJson = UsageCountJson & {
-  readonly account?: string
-  readonly key_id?: string
-  readonly model?: string
-  readonly channel?: string
-  readonly outcome?: 'succeeded' | 'failed'
-  readonly day?: string
-}
-
-export type UsageJson = {
-  readonly object: 'usage'
-  readonly start_time: string
-  readonly end_time: string
-  readonly time_zone: 'UTC'
-  readonly data: readonly UsageRowJson[]
-  readonly total: UsageCountJson
-  /** All settlements of the ledger, of any time, less what the balances say is spent: 0 unless the ledger is wrong. */
-  readonly difference: number
-}
+export type UsageJson = AnswerOf<typeof usage>
 
 /** `account` is a name. Absent: all accounts. */
 export type UsageInput = UsageQuery & { readonly account?: string }
@@ -46,7 +30,7 @@ const names = {
   channel: 'channel',
   outcome: 'outcome',
   day: 'day',
-} as const satisfies Readonly<Record<OperatorUsageGroup, keyof UsageRowJson>>
+} as const satisfies Readonly<Record<OperatorUsageGroup, keyof UsageJson['data'][number]>>
 
 /** Counts what ended in a period, by two groups at most. The rows are sorted by their groups. */
 export async function countUsage(

@@ -1,32 +1,19 @@
-import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { deliveryRecord } from '../domain/webhooks/delivery.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
 import type { DeliveryPage } from '../store/webhooks/deliveries.ts'
-import { listDeliveries, readDelivery } from '../store/webhooks/deliveries.ts'
-import type { ListedWebhook, WebhookPage } from '../store/webhooks/webhookAdmin.ts'
-import { hasWebhook, listAllWebhooks, redeliverAny } from '../store/webhooks/webhookAdmin.ts'
+import * as store from '../store/webhooks/deliveries.ts'
+import type { WebhookJson, WebhookPage } from '../store/webhooks/webhookAdmin.ts'
+import { hasWebhook, listAllWebhooks } from '../store/webhooks/webhookAdmin.ts'
 import { closeWebhook, endPending } from '../store/webhooks/webhooks.ts'
 import { noAccount } from './accounts.ts'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { redelivered } from '../schema/operators/webhooks.ts'
 import { audited } from './audit.ts'
-import type { Refusal } from './doMany.ts'
 import { doMany } from './doMany.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf, pageOf, unknownAfter } from './operation.ts'
-
-export type WebhookJson = {
-  readonly webhook_id: string
-  readonly account: string
-  readonly url: string
-  readonly status: 'active' | 'disabled'
-  /** The id of the key in WEBHOOK_KEYS from which its secret is computed. */
-  readonly key_id: string
-  readonly created_at: string
-  readonly pending: number
-  readonly oldest_pending_at: string | null
-  readonly failing_since: string | null
-}
 
 export type DeliveryJson = ReturnType<typeof deliveryRecord>
 
@@ -40,8 +27,7 @@ export async function listWebhooks(
     return fail(noAccount(account))
   }
   if (after !== undefined && !(await hasWebhook(pool, after))) return fail(unknownAfter)
-  const webhooks = await listAllWebhooks(pool, pageOf(page))
-  return succeed(listOf(webhooks.map(webhookJson), limit))
+  return succeed(listOf(await listAllWebhooks(pool, pageOf(page)), limit))
 }
 
 /** Lists the deliveries of a webhook, newest first. */
@@ -51,10 +37,10 @@ export async function listWebhookDeliveries(
 ): Promise<Result<List<DeliveryJson>, OperationFailure>> {
   if (!(await hasWebhook(pool, webhookId))) return fail(noWebhook(webhookId))
   const { after, limit } = page
-  if (after !== undefined && (await readDelivery(pool, webhookId, after)) === undefined) {
+  if (after !== undefined && (await store.readDelivery(pool, webhookId, after)) === undefined) {
     return fail(unknownAfter)
   }
-  const deliveries = await listDeliveries(pool, webhookId, { ...page, limit: limit + 1 })
+  const deliveries = await store.listDeliveries(pool, webhookId, { ...page, limit: limit + 1 })
   return succeed(listOf(deliveries.map(deliveryRecord), limit))
 }
 
@@ -65,12 +51,12 @@ export async function redeliver(
 ): Promise<Result<DeliveryJson, OperationFailure>> {
   const change = { action: 'webhook.redeliver', target: deliveryId, params: {} }
   return audited(deps, change, async (client) => {
-    const result = await redeliverAny(client, deliveryId)
-    if (result.kind === 'due') return succeed(deliveryRecord(result.delivery))
-    if (result.kind === 'missing') {
+    const delivery = await store.redeliver(client, deliveryId)
+    if (delivery === 'missing') {
       const what = `delivery ${deliveryId}, or its webhook is deleted`
       return fail({ kind: 'not_found', what })
     }
+    if (delivery !== 'disabled') return succeed(deliveryRecord(delivery))
     const message = 'The webhook of this delivery is disabled. Its account can enable it.'
     return fail({ kind: 'refused', code: 'webhook_disabled', message })
   })
@@ -82,12 +68,7 @@ export type RedeliverMany = {
   readonly dryRun: boolean
 }
 
-export type RedeliveredMany =
-  | { readonly would_redeliver: readonly string[] }
-  | {
-      readonly redelivered: readonly string[]
-      readonly refused: readonly (Refusal & { readonly delivery_id: string })[]
-    }
+export type RedeliveredMany = AnswerOf<typeof redelivered>
 
 /** Makes failed deliveries of a webhook due now, newest first. With `dryRun`, only names them. */
 export async function redeliverFailed(
@@ -138,18 +119,4 @@ async function end(deps: OperationDeps, webhookId: string, status: keyof typeof 
 
 function noWebhook(webhookId: string): OperationFailure {
   return { kind: 'not_found', what: `webhook ${webhookId}` }
-}
-
-function webhookJson(webhook: ListedWebhook): WebhookJson {
-  return {
-    webhook_id: webhook.webhookId,
-    account: webhook.account,
-    url: webhook.url,
-    status: webhook.status,
-    key_id: webhook.keyId,
-    created_at: isoTime(webhook.createdAtMs),
-    pending: webhook.pending,
-    oldest_pending_at: isoTimeOrNull(webhook.oldestPendingMs),
-    failing_since: isoTimeOrNull(webhook.failingSinceMs),
-  }
 }

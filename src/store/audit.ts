@@ -1,27 +1,21 @@
 import type { ClientBase, Pool } from 'pg'
+import type { AnswerOf } from '../schema/answerOf.ts'
+import type { auditRow } from '../schema/operators/audit.ts'
+import { isoSql } from './isoSql.ts'
 
 /** One change by an operator, or the refusal of one. */
-export type AuditEntry = {
-  readonly actor: string
-  /** What was done, in the words of the CLI: `account.topup`. */
-  readonly action: string
-  /** The name or id of what was changed. */
-  readonly target: string
-  /** The input, without secrets. */
-  readonly params: Readonly<Record<string, unknown>>
-  /** `done`, or the code of the refusal. */
-  readonly outcome: string
-}
+export type AuditJson = AnswerOf<typeof auditRow>
 
-export type AuditRow = AuditEntry & { readonly auditId: number; readonly atMs: number }
+/** `params` must contain no secret. */
+export type AuditEntry = Omit<AuditJson, 'audit_id' | 'at'>
 
 /** A field that is absent matches every row. */
 export type AuditFilter = {
   readonly target?: string
   readonly actor?: string
   readonly action?: string
-  /** An instant, given as milliseconds before PostgreSQL's now or as epoch milliseconds. */
-  readonly since?: { readonly agoMs: number } | { readonly atMs: number }
+  /** An instant as ISO 8601 text. */
+  readonly since?: string
   /** Only rows before the one with this id. */
   readonly after?: number
   readonly limit: number
@@ -37,14 +31,13 @@ export async function insertAudit(client: ClientBase, entry: AuditEntry): Promis
 }
 
 /** Returns the rows that match the filter, newest first. */
-export async function readAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditRow[]> {
+export async function readAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditJson[]> {
   const { target, actor, action, since, after, limit } = filter
-  const { rows } = await pool.query<AuditRow>(readSql, [
+  const { rows } = await pool.query<AuditJson>(readSql, [
     target ?? null,
     actor ?? null,
     action ?? null,
-    since && 'agoMs' in since ? since.agoMs : null,
-    since && 'atMs' in since ? since.atMs : null,
+    since ?? null,
     after ?? null,
     limit,
   ])
@@ -52,12 +45,9 @@ export async function readAudit(pool: Pool, filter: AuditFilter): Promise<readon
 }
 
 const readSql = `
-  select audit_id as "auditId", (extract(epoch from at) * 1000)::float8 as "atMs",
-    actor, action, target, params, outcome
+  select audit_id, ${isoSql('at', 'MS')} as at, actor, action, target, params, outcome
   from audit
   where ($1::text is null or target = $1) and ($2::text is null or actor = $2)
     and ($3::text is null or action = $3)
-    and ($4::float8 is null or at >= now() - $4 * interval '1 millisecond')
-    and ($5::float8 is null or at >= to_timestamp($5 / 1000))
-    and ($6::bigint is null or audit_id < $6)
-  order by audit_id desc limit $7`
+    and ($4::timestamptz is null or at >= $4) and ($5::bigint is null or audit_id < $5)
+  order by audit_id desc limit $6`

@@ -18,7 +18,7 @@ import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
 
 export type AcceptTaskDeps = TaskTermsDeps & {
-  readonly store: Pick<TaskStore, 'findKeyedTask' | 'freeKey' | 'insertTask'>
+  readonly store: Pick<TaskStore, 'findKeyedTask' | 'insertTask'>
   readonly capabilities: CapabilityTable
   readonly randomBytes: RandomBytes
   /** Called for every new task, so that a worker gets it. Never throws and never waits. */
@@ -104,10 +104,7 @@ export function createAcceptTask(deps: AcceptTaskDeps) {
   }
 }
 
-/**
- * Returns the answer for the task that the idempotency key names, or `undefined` when the key names no task. Frees the
- * key of a task that is due for the purge.
- */
+/** Returns the answer for the task that the idempotency key names, or `undefined` when the key names no task. */
 async function replay(
   { store }: AcceptTaskDeps,
   { caller, keyDigest, fingerprint }: Submission,
@@ -115,10 +112,6 @@ async function replay(
   if (keyDigest === undefined) return undefined
   const named = await store.findKeyedTask(caller.accountId, keyDigest)
   if (named === undefined) return undefined
-  if (named.purgeDue) {
-    await store.freeKey(caller.accountId, keyDigest)
-    return undefined
-  }
   if (!Buffer.from(named.fingerprint).equals(fingerprint)) {
     return fail({ tag: 'idempotency_key_reused' })
   }

@@ -1,14 +1,8 @@
 import { createHmac } from 'node:crypto'
-import type { ApiKey, Caller } from '../domain/accounts/account.ts'
+import type { Caller } from '../domain/accounts/account.ts'
 import type { SecretDigest } from '../domain/accounts/apiKey.ts'
-import {
-  isWellFormedSecret,
-  newApiKeySecret,
-  newKeyId,
-  secretPrefix,
-} from '../domain/accounts/apiKey.ts'
+import { isWellFormedSecret, newApiKeySecret, secretPrefix } from '../domain/accounts/apiKey.ts'
 import type { RandomBytes } from '../domain/ids.ts'
-import type { AccountStore } from '../store/accounts/accountStore.ts'
 import type { NewApiKey } from '../store/accounts/apiKeys.ts'
 import type { TaskStore } from '../store/tasks/taskStore.ts'
 
@@ -36,37 +30,19 @@ export function createAuthenticate({ store, peppers }: AuthenticateDeps) {
   }
 }
 
-type IssueKeyDeps = {
-  readonly accounts: Pick<AccountStore, 'findAccount' | 'createKey'>
-  /** The first pepper of `KEY_PEPPER`, which hashes new keys. */
-  readonly pepper: Pepper
-  readonly randomBytes: RandomBytes
+/** A new secret, which is stored nowhere, and what is stored of it. */
+export type NewSecret = Pick<NewApiKey, 'prefix' | 'pepperId' | 'secretHash'> & {
+  readonly secret: string
 }
 
-/**
- * Makes a new API key for an account. The returned secret is stored nowhere. Returns `undefined` when there
- * is no such account.
- */
-export type IssueKey = (
-  accountName: string,
-  terms?: Partial<Pick<NewApiKey, 'keyId' | 'expiresInMs' | 'budget'>>,
-) => Promise<{ readonly key: ApiKey; readonly secret: string } | undefined>
-
-/** Creates the function that makes new API keys. */
-export function createIssueKey(deps: IssueKeyDeps): IssueKey {
-  return async (accountName, terms) => {
-    const account = await deps.accounts.findAccount(accountName)
-    if (account === undefined) return undefined
-    const secret = newApiKeySecret(deps.randomBytes, digestWith(deps.pepper))
-    const key = await deps.accounts.createKey({
-      keyId: newKeyId(deps.randomBytes),
-      accountId: account.accountId,
-      prefix: secretPrefix(secret),
-      pepperId: deps.pepper.id,
-      secretHash: digestWith(deps.pepper)(secret),
-      ...terms,
-    })
-    return { key, secret }
+/** Makes the secret of a new API key. `pepper` is the first one of `KEY_PEPPER`. */
+export function newSecret(pepper: Pepper, randomBytes: RandomBytes): NewSecret {
+  const secret = newApiKeySecret(randomBytes, digestWith(pepper))
+  return {
+    secret,
+    prefix: secretPrefix(secret),
+    pepperId: pepper.id,
+    secretHash: digestWith(pepper)(secret),
   }
 }
 

@@ -1,9 +1,7 @@
 import { Client, Connection } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
 import { withTimeout } from '../domain/withTimeout.ts'
-import { isRetryable } from './grpcReason.ts'
 
 /** How the client and the worker reach Temporal, as their connections take it. */
 export type TemporalSettings = {
@@ -44,57 +42,24 @@ const reconnectMsMax = 2_000
 export function connectTemporal({ namespace, ...options }: TemporalSettings) {
   const connection = Connection.lazy({
     ...options,
-    // Turns off the SDK's own retries, for two reasons: their pauses ignore the deadline, and closing the
-    // connection during a pause causes an unhandled rejection. `callWithDeadline` repeats calls instead.
+    // Turns off the SDK's own retries, for two reasons: their pauses ignore the deadline, and closing the connection
+    // during a pause causes an unhandled rejection. Callers try again later.
     interceptors: [],
     channelArgs: {
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': reconnectMsMax,
     },
   })
-  const closing = new AbortController()
   return {
     client: new Client({ connection, namespace }),
     namespace,
     /**
-     * Makes one call to Temporal with a deadline, which includes repeated tries. Rejects with the call's error or with
-     * `TimeLimitError`. Every call to Temporal must use this function, because a gRPC call without a deadline can wait
-     * forever.
+     * Makes one call to Temporal with a deadline. Rejects with the call's error or with `TimeLimitError`. Every call to
+     * Temporal must use this function, because a gRPC call without a deadline can wait forever.
      */
     withDeadline: <Value>(deadlineMs: number, call: () => Promise<Value>): Promise<Value> =>
-      callWithDeadline(deadlineMs, closing.signal, (deadlineAtMs) =>
-        connection.withDeadline(deadlineAtMs, call),
-      ),
+      withTimeout(deadlineMs, () => connection.withDeadline(Date.now() + deadlineMs, call)),
     /** Closes the connection. Running calls fail. */
-    close: async () => {
-      closing.abort()
-      await connection.close()
-    },
+    close: () => connection.close(),
   }
-}
-
-const triesMax = 3
-const firstPauseMs = 100
-
-/**
- * Makes a call and repeats it after a transient failure. Resolves or rejects within `deadlineMs`, even if the
- * call never ends. `call` gets the time of the deadline (epoch milliseconds), to use as gRPC's own deadline.
- */
-async function callWithDeadline<Value>(
-  deadlineMs: number,
-  closing: AbortSignal,
-  call: (deadlineAtMs: number) => Promise<Value>,
-): Promise<Value> {
-  const deadlineAtMs = Date.now() + deadlineMs
-  const repeat = async (tries: number): Promise<Value> => {
-    try {
-      return await call(deadlineAtMs)
-    } catch (error) {
-      if (tries >= triesMax || !isRetryable(error)) throw error
-      await sleep(firstPauseMs * 2 ** (tries - 1), undefined, { signal: closing }).catch(() => {})
-      if (closing.aborted || Date.now() >= deadlineAtMs) throw error
-      return repeat(tries + 1)
-    }
-  }
-  return withTimeout(deadlineMs, () => repeat(1))
 }

@@ -14,20 +14,10 @@ const statusNames = (
  * failure, it is a bug, so this throws it again.
  */
 export function grpcReason(error: unknown): string {
-  const reason = knownReason(error)
-  if (reason === undefined) throw error
-  return reason
-}
-
-/** Returns whether the same call can succeed a moment later. */
-export function isRetryable(error: unknown): boolean {
-  return ['UNAVAILABLE', 'RESOURCE_EXHAUSTED', 'ABORTED'].includes(knownReason(error) ?? '')
-}
-
-function knownReason(error: unknown): string | undefined {
   if (error instanceof TimeLimitError) return 'DEADLINE_EXCEEDED'
   // When the server does not know the namespace, the SDK throws this class in place of the gRPC status.
   if (error instanceof NamespaceNotFoundError) return 'NOT_FOUND'
   const status = error instanceof Error && !isGrpcServiceError(error) ? error.cause : error
-  return isGrpcServiceError(status) ? (statusNames[status.code] ?? 'UNKNOWN') : undefined
+  if (isGrpcServiceError(status)) return statusNames[status.code] ?? 'UNKNOWN'
+  throw error
 }

@@ -7,11 +7,9 @@ import { databasesOf } from './databases.ts'
 import { explaining } from './explaining.ts'
 import { observeRequests } from '../http/middleware.ts'
 import { closeServer, createServer, listen } from '../http/server.ts'
-import { createOperationParts } from './operationParts.ts'
-import { createContentOperations, createOperations } from './operations.ts'
+import { createOperatorParts } from './operator.ts'
 import { createReadiness } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
-import type { Stores } from './stores.ts'
 import { openStores } from './stores.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
@@ -35,13 +33,14 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
     database: session,
     applicationName: 'darkroom-admin',
     connectionsMax,
-    connectionsMin: 1,
     statementTimeoutMs,
   })
+  const { pool, blobs } = stores
+  const parts = createOperatorParts(config, inheritedEnvironment())
   const look = createReadiness(stores)
   const app = createAdminApp({
     keys,
-    operationsOf: createOperationsOf(config, stores),
+    operatorOf: (keyId) => ({ ...parts, pool, blobs, actor: `admin:${keyId}` }),
     host,
     allowedHosts,
     randomBytes,
@@ -61,15 +60,5 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
       await closeServer(server, drainMs)
       await stores.close()
     },
-  }
-}
-
-/** Returns what the owner of each key can do. */
-function createOperationsOf(config: Config, { pool, blobs }: Stores) {
-  const parts = createOperationParts(config, inheritedEnvironment())
-  return (keyId: string) => {
-    const actor = `admin:${keyId}` as const
-    const contents = createContentOperations(pool, actor, blobs)
-    return { ...createOperations(config, pool, actor, parts), contents }
   }
 }

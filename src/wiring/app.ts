@@ -22,8 +22,8 @@ export type App = Awaited<ReturnType<typeof openApp>>
 
 const connectionsMax = 24
 /**
- * How many connections to PostgreSQL are opened at the start and stay open. Enough for a usual burst of requests or
- * upstream calls, so that these do not wait until a new connection is open.
+ * How many idle connections to PostgreSQL stay open. Enough for a usual burst of requests or upstream calls, so that
+ * these do not wait until a new connection is open.
  */
 const connectionsMin = 8
 

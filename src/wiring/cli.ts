@@ -1,16 +1,15 @@
 import type { CliStreams } from '../cli/runCli.ts'
 import { runCli } from '../cli/runCli.ts'
 import type { CliService } from './cliService.ts'
+import { createCliService } from './cliService.ts'
 
-/** Runs one command and returns its exit code. Loads the service when the command first asks for it. */
+/** Runs one command and returns its exit code. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
-  let opened: Promise<CliService> | undefined
-  const service = () =>
-    (opened ??= import('./cliService.ts').then(({ createCliService }) => createCliService()))
+  let opened: CliService | undefined
+  const service = () => (opened ??= createCliService())
   try {
-    const operations = async () => (await service()).operations()
-    return await runCli(args, { service, operations }, streams)
+    return await runCli(args, { service, operator: () => service().operator() }, streams)
   } finally {
-    await opened?.then(({ close }) => close()).catch(() => {})
+    await opened?.close().catch(() => {})
   }
 }

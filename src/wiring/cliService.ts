@@ -7,9 +7,8 @@ import { withRuntimeFile } from '../config/runtimeFile.ts'
 import { databasesOf, reached } from './databases.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import { assetUrl } from '../http/assetUrl.ts'
-import { checkChannel } from '../operations/channels.ts'
-import { createOperationParts } from './operationParts.ts'
-import { createOperations } from './operations.ts'
+import type { Operator, OperatorParts } from './operator.ts'
+import { createOperatorParts } from './operator.ts'
 import { createPool } from '../store/connection/pool.ts'
 import { migrate, requireSchema } from '../store/schema/migrate.ts'
 import type { HistoryEvents } from '../temporal/worker/replay.ts'
@@ -30,8 +29,8 @@ export type CliService = ReturnType<typeof createCliService>
 export function createCliService() {
   const environment = withRuntimeFile(inheritedEnvironment())
   const config = readConfig(environment)
-  const parts = {
-    ...createOperationParts(config, environment),
+  const parts: OperatorParts = {
+    ...createOperatorParts(config, environment),
     // The default of PUBLIC_URL is not used, because HOST and PORT of the API may be different from those here.
     assetUrl: (task: TaskView) => {
       const { signingKeys, publicUrlGiven } = config
@@ -40,11 +39,14 @@ export function createCliService() {
   }
   let connected: Promise<Pool> | undefined
   return {
-    /** What an operator does. Connects to PostgreSQL. */
-    operations: async () =>
-      createOperations(config, await (connected ??= connect(config)), cliActor(), parts),
-    /** Makes a free call on a channel of the operator's file. Needs no PostgreSQL. */
-    checkChannel: (name: string) => checkChannel(parts, name),
+    /** What needs no PostgreSQL. */
+    parts,
+    /** Connects to PostgreSQL. */
+    operator: async (): Promise<Operator> => ({
+      ...parts,
+      pool: await (connected ??= connect(config)),
+      actor: cliActor(),
+    }),
     /** Updates the schema, and Temporal unless TEMPORAL_ADDRESS is not set. */
     migrate: async () => {
       const session = sessionOf(config)

@@ -8,13 +8,12 @@ import type { Database } from './databases.ts'
 import { explaining } from './explaining.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
 import type { PoolOptions } from '../store/connection/pool.ts'
-import { createPool, openConnections } from '../store/connection/pool.ts'
+import { createPool } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 type StoresOptions = Omit<PoolOptions, 'databaseUrl' | 'onConnectionError'> & {
   readonly database: Database
-  readonly connectionsMin: number
 }
 
 /** PostgreSQL and the blob store of one process. */
@@ -47,7 +46,6 @@ export async function openStores(
     const storeId = await blobStore.store.storeId().catch(explaining('BLOB_STORE cannot be used'))
     await reached(database, async () => {
       await requireSchema(pool)
-      await openConnections(pool, options.connectionsMin)
       await claimStoreId(pool, storeId)
     })
     return { pool, blobs: blobStore.store, close }

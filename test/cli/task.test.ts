@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { assetUrl } from '../../src/http/assetUrl.ts'
-import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
+import { createAccount } from '../../src/store/accounts/accounts.ts'
 import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
@@ -30,8 +30,7 @@ type Listed = { task_id: string; status: string; account: string; error?: { code
 describe('darkroom task retry', () => {
   it('retries the tasks it can when others are refused, with exit code 1', async () => {
     const accountId = 'acct_poor'
-    const accounts = createAccountStore(world.pool)
-    await accounts.createAccount({ accountId, name: accountId, credits: 50 })
+    await createAccount(world.pool, { accountId, name: accountId, credits: 50 })
     const older = await insertFailedTask(world.pool, attempts, accountId)
     const newer = await insertFailedTask(world.pool, attempts, accountId)
     const many = ['task', 'retry', '--code', 'upstream_error', '--json']
@@ -73,8 +72,7 @@ describe('darkroom task cancel', () => {
 
 describe('darkroom task list', () => {
   it('refuses an unknown account, and is empty for an account without tasks', async () => {
-    const accounts = createAccountStore(world.pool)
-    await accounts.createAccount({ accountId: 'acct_idle', name: 'idle', credits: 0 })
+    await createAccount(world.pool, { accountId: 'acct_idle', name: 'idle', credits: 0 })
     expect(await world.json('task', 'list', '--account', 'idle')).toEqual([])
     const run = await world.run('task', 'list', '--account', 'idel')
     expect(run).toMatchObject({ exitCode: 1, stderr: 'There is no account named "idel".\n' })

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
@@ -6,12 +5,11 @@ import { listKeys } from '../../src/store/accounts/apiKeys.ts'
 import { setBudget } from '../../src/store/accounts/budgets.ts'
 import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
-import { createIssueKey } from '../../src/tasks/apiKeys.ts'
-import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
 import { setTask } from '../support/database/reconcileWorld.ts'
+import { issueTestKey } from '../support/service/testAccount.ts'
 import {
   createTestAccept,
   createTestCaller,
@@ -32,12 +30,7 @@ function changeBudget(keyId: string, budget: Budget | undefined) {
 async function openKey(budget?: Budget) {
   const { pool } = world
   const caller = await createTestCaller(pool, 100_000)
-  const accounts = createAccountStore(pool)
-  const issued = await createIssueKey({ accounts, pepper, randomBytes })(
-    caller.name,
-    budget && { budget },
-  )
-  const keyId = issued?.key.keyId ?? ''
+  const { keyId } = await issueTestKey(pool, caller.accountId, pepper, budget && { budget })
   const { accept } = createTestAccept(pool)
   const budgetOf = async () => {
     const keys = await listKeys(pool, caller.accountId)

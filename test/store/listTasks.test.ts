@@ -118,15 +118,15 @@ describe('the list of the tasks of all accounts', () => {
     expect(await listed({ model: 'familya-2.5-flash-image' })).toEqual([])
     expect(await listed({ failureCode: 'cancelled' })).toEqual([failed[1]])
     expect(await listed({ failureCode: 'upstream_error' })).toEqual([failed[2], failed[0]])
-    const agoMs = 2.5 * 3_600_000
-    const since = { agoMs }
-    expect(await listed({ account: idle, since })).toEqual([live, ...otherModel.toReversed()])
-    expect(await listed({ status: 'failed', since })).toEqual([])
-    expect(await listed({ status: 'expired', since })).toEqual([])
-    const longAgo = { agoMs: 72 * 3_600_000 }
-    expect(await listed({ status: 'expired', since: longAgo })).toEqual(expired.toReversed())
-    const atMs = Date.now() - agoMs
-    expect(await listed({ model: 'familya-3-pro-image', since: { atMs } })).toHaveLength(3)
+    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString()
+    const createdAfter = hoursAgo(2.5)
+    const recent = [live, ...otherModel.toReversed()]
+    expect(await listed({ account: idle, createdAfter })).toEqual(recent)
+    expect(await listed({ status: 'failed', createdAfter })).toEqual([])
+    expect(await listed({ status: 'expired', createdAfter })).toEqual([])
+    const longAgo = { status: 'expired', createdAfter: hoursAgo(72) } as const
+    expect(await listed(longAgo)).toEqual(expired.toReversed())
+    expect(await listed({ model: 'familya-3-pro-image', createdAfter })).toHaveLength(3)
   })
 
   it('leaves tasks out that were retried, and tasks that are due for the purge', async () => {

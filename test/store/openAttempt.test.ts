@@ -48,11 +48,10 @@ describe('an attempt', () => {
   })
 
   it('carries the request, the limits of its call and the key for the upstream', async () => {
-    const { taskId, accountId } = await insertTask(world.pool, { prompt: 'a lighthouse' })
+    const { taskId } = await insertTask(world.pool, { prompt: 'a lighthouse' })
     const attempt = await openAttempt(world.attempts, taskId)
     expect(attempt).toMatchObject({
       n: 1,
-      accountId,
       upstreamKey: `${taskId}-1`,
       timeoutMs: 5_000,
       request: { body: { prompt: 'a lighthouse' } },

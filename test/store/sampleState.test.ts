@@ -11,8 +11,13 @@ describe('a sample of the state', () => {
     const { accountId } = await insertTask(database.pool)
     await insertEndedTasks(database.pool, { accountId, count: 2 })
     await insertEndedTasks(database.pool, { accountId, count: 2, status: 'failed' })
-    const { tasks, holdsOpen, creditsHeld } = await sampleState(database.pool)
-    expect(tasks).toEqual([{ status: 'queued', count: 1, oldestSeconds: expect.any(Number) }])
-    expect({ holdsOpen, creditsHeld }).toEqual({ holdsOpen: 1, creditsHeld: 10 })
+    const sample = await sampleState(database.pool)
+    const valueOf = (gauge: string, status?: string) =>
+      sample.find((one) => one.gauge === gauge && one.labels['status'] === status)?.value
+    expect(valueOf('darkroom_tasks', 'queued')).toBe(1)
+    expect(valueOf('darkroom_tasks', 'processing')).toBe(0)
+    expect(valueOf('darkroom_oldest_task_age_seconds', 'processing')).toBe(0)
+    expect(valueOf('darkroom_holds_open')).toBe(1)
+    expect(valueOf('darkroom_credits_held')).toBe(10)
   })
 })

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { NothingWrittenError } from '../../src/domain/nothingWrittenError.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
-import { rollback, runStatement, withTransaction } from '../../src/store/connection/transaction.ts'
+import { runStatement, withTransaction } from '../../src/store/connection/transaction.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -23,15 +23,6 @@ async function contentOf(name: string): Promise<number | undefined> {
 }
 
 describe('withTransaction', () => {
-  it('rolls back and returns the value when the work returns a rollback', async () => {
-    const answer = await withTransaction(database.pool, async (client) => {
-      await client.query(`insert into box values ('trace', 1)`)
-      return rollback('taken back')
-    })
-    expect(answer).toBe('taken back')
-    expect(await contentOf('trace')).toBeUndefined()
-  })
-
   it('repeats the work after a deadlock until both transactions commit', async () => {
     const both = ['a', 'b']
     let holding = 0

@@ -2,8 +2,7 @@ import type { Pool } from 'pg'
 import { expect, it } from 'vitest'
 import { createPool } from '../../src/store/connection/pool.ts'
 import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
-import { rollback, withTransaction } from '../../src/store/connection/transaction.ts'
-import type { RetryResult } from '../../src/store/tasks/retryTask.ts'
+import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
 import { createTestAttempts, testChannel, testMeta } from '../support/database/testAttempts.ts'
@@ -50,9 +49,11 @@ async function createLane(pool: Pool): Promise<(step: Step) => Promise<string>> 
         return attempts.cancelTask(taskId, isMild ? 'client_left' : 'asked')
       case 'retry': {
         const terms = { credits: step.credits, deadlineMs: 3_600_000, hardEndMs: 7_200_000 }
-        const retried = await withTransaction<RetryResult>(pool, async (client) => {
+        const retried = await withTransaction(pool, async (client) => {
+          await client.query('savepoint unchanged')
           const result = await retryTask(client, { ...step, termsOf: () => terms })
-          return result.kind === 'retried' ? result : rollback(result)
+          if (result.kind !== 'retried') await client.query('rollback to savepoint unchanged')
+          return result
         })
         return retried.kind
       }

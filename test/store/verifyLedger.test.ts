@@ -45,7 +45,7 @@ async function bookedTask(end: End, credits = 10) {
 async function found(ids: { accountId: string; taskId: string }) {
   const violations = await verifyLedger(database.pool)
   const mine = violations.filter(
-    (one) => one.accountId === ids.accountId || ('taskId' in one && one.taskId === ids.taskId),
+    (one) => one.account_id === ids.accountId || one.task_id === ids.taskId,
   )
   return mine.map(({ kind }) => kind).toSorted()
 }

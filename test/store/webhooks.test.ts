@@ -167,7 +167,7 @@ describe('a redelivery that is asked for during a try', () => {
   it('is not ended by the failure of that try, and is ended by its success', async () => {
     await endOne()
     const earlier = await claimOne()
-    await redeliver(world.pool, webhook.id, earlier.deliveryId)
+    await redeliver(world.pool, earlier.deliveryId, webhook.id)
     await recordTry(world.pool, earlier, outcome, { kind: 'given_up' })
     expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
     const success = { httpStatus: 200, durationMs: 1 }

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { classifyErrorAnswer } from '../../src/domain/upstream/classifyErrorAnswer.ts'
 import { outcomeReasons } from '../../src/domain/upstream/upstreamCall.ts'
-import type { StateSample } from '../../src/store/sampleState.ts'
+import type { GaugeValue } from '../../src/store/sampleState.ts'
 import { createMetrics, createRecorders } from '../../src/telemetry/metrics.ts'
 
 async function callsAtStart(): Promise<readonly string[]> {
@@ -44,20 +44,19 @@ describe('a try of a webhook delivery', () => {
 })
 
 describe('the state of the installation', () => {
-  const webhooks = { failing: 0, pending: 2, firstLateSeconds: 0, oldestSeconds: 9 }
-  const sample = { tasks: [], creditsHeld: 30, holdsOpen: 3, webhooks }
-  const linesOf = async (state: () => Promise<StateSample>) => {
+  const linesOf = async (state: () => Promise<readonly GaugeValue[]>) => {
     const pool = () => ({ total: 1, idle: 1, waiting: 0 })
     const text = await createMetrics({ pool, startQueueDepth: () => 0, state }).expose()
     return text.split('\n').filter((line) => line.startsWith('darkroom_'))
   }
 
-  it('is shown with zeros for what there is none of', async () => {
-    const lines = await linesOf(async () => ({ ...sample, channels: [], cooldowns: [] }))
+  it('is shown by the gauges that are sampled', async () => {
+    const sampled = { gauge: 'darkroom_tasks', labels: { status: 'queued' }, value: 0 }
+    const pending = { gauge: 'darkroom_webhook_oldest_pending_seconds', labels: {}, value: 9 }
+    const lines = await linesOf(async () => [sampled, pending])
     for (const line of [
       'darkroom_state_sample_up 1',
       'darkroom_tasks{status="queued"} 0',
-      'darkroom_holds_open 3',
       'darkroom_webhook_oldest_pending_seconds 9',
     ])
       expect(lines).toContain(line)

@@ -12,14 +12,12 @@ import {
   requestsPeriods,
 } from '../../domain/accounts/limits.ts'
 import { defined } from '../../domain/defined.ts'
-import { modelIds } from '../../domain/models/models.ts'
 import { succeed } from '../../domain/result.ts'
-import { account as publicAccount } from '../../schema/answers/account.ts'
+import * as accounts from '../../operations/accounts.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
+import { account, models, topup } from '../../schema/operators/accounts.ts'
 import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
 
-const credits = z.int()
-const models = z.array(z.enum(modelIds)).min(1)
 const ofName = z.strictObject({ name: anyText.meta({ description: 'The name of the account.' }) })
 
 const limits = z
@@ -43,23 +41,6 @@ const limits = z
   .optional()
   .meta({ description: 'Null: no limit. What is absent stays as it is.' })
 
-const account = z
-  .object({
-    account_id: z.string(),
-    name: z.string(),
-    available: credits.meta({ description: 'Can be held by new requests.' }),
-    held: credits.meta({ description: 'Held by requests that have not ended.' }),
-    spent: credits.meta({ description: 'Charged since the account exists.' }),
-    models: models.nullable().meta({ description: 'What it may use. Null: all.' }),
-    limits: publicAccount.shape.limits,
-    created_at: z.iso.datetime(),
-  })
-  .meta({ id: 'AdminAccount', description: 'An account and its credits.' })
-
-const topup = z
-  .object({ topup_id: z.string(), credits, account })
-  .meta({ id: 'Topup', description: 'A movement of credits, and the account after it.' })
-
 const tag = 'Accounts'
 
 export const accountRoutes: readonly AdminRoute[] = [
@@ -75,7 +56,8 @@ export const accountRoutes: readonly AdminRoute[] = [
       search: anyText.optional().meta({ description: 'How the names begin.' }),
     }),
     answer: [200, 'Accounts, sorted by name.', listOf(account)],
-    run: async ({ operations, input }) => succeed(await operations.accounts.list(defined(input))),
+    run: async ({ operator, input }) =>
+      succeed(await accounts.listAccounts(operator, defined(input))),
   }),
   adminRoute({
     method: 'POST',
@@ -94,7 +76,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     }),
     answer: [201, 'The account.', account],
     refusals: ['account_exists'],
-    run: ({ operations, input }) => operations.accounts.create(defined(input)),
+    run: ({ operator, input }) => accounts.createAccount(operator, defined(input)),
   }),
   adminRoute({
     method: 'GET',
@@ -105,7 +87,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     params: ofName,
     input: noFields,
     answer: [200, 'The account.', account],
-    run: ({ operations, params }) => operations.accounts.show(params.name),
+    run: ({ operator, params }) => accounts.showAccount(operator, params.name),
   }),
   adminRoute({
     method: 'PATCH',
@@ -117,7 +99,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     params: ofName,
     input: z.strictObject({ models: models.nullable().optional(), limits }),
     answer: [200, 'The account.', account],
-    run: ({ operations, params, input }) => operations.accounts.change({ ...params, ...input }),
+    run: ({ operator, params, input }) => accounts.changeAccount(operator, { ...params, ...input }),
   }),
   adminRoute({
     method: 'POST',
@@ -142,7 +124,11 @@ export const accountRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'The movement, and the account after it.', topup],
     refusals: ['credits_limit_exceeded', 'insufficient_credits', 'idempotency_conflict'],
-    run: ({ operations, params, input }) =>
-      operations.accounts.topUp({ ...params, credits: input.credits, topupId: input.topup_id }),
+    run: ({ operator, params, input }) =>
+      accounts.topUpAccount(operator, {
+        ...params,
+        credits: input.credits,
+        topupId: input.topup_id,
+      }),
   }),
 ]

@@ -1,22 +1,11 @@
-import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import { defined } from '../../domain/defined.ts'
 import { succeed } from '../../domain/result.ts'
+import { listAudit } from '../../operations/audit.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
 import { instantParameter } from '../../schema/instant.ts'
+import { auditRow } from '../../schema/operators/audit.ts'
 import { anyText, listOf, numberedRow, pageQuery } from '../schemas/parameters.ts'
-
-const row = z
-  .object({
-    audit_id: z.int(),
-    at: z.iso.datetime(),
-    actor: z.string().meta({ description: '`cli:USER@HOST` or `admin:KEY_ID`.' }),
-    action: z.string().meta({ description: 'Such as `account.topup`.' }),
-    target: z.string(),
-    params: z.record(z.string(), z.unknown()),
-    outcome: z.string().meta({ description: '`done`, or the code of the refusal.' }),
-  })
-  .meta({ id: 'AuditRow', description: 'A change that somebody made or was refused.' })
 
 export const listAuditRoute = adminRoute({
   method: 'GET',
@@ -35,9 +24,6 @@ export const listAuditRoute = adminRoute({
       example: '2026-01-01T00:00:00Z',
     }),
   }),
-  answer: [200, 'Changes, also refused ones.', listOf(row)],
-  run: async ({ operations, input: { since, limit, ...rest } }) => {
-    const at = since === undefined ? {} : { since: { atMs: Date.parse(since) } }
-    return succeed(await operations.audit.list({ limit, ...defined(rest), ...at }))
-  },
+  answer: [200, 'Changes, also refused ones.', listOf(auditRow)],
+  run: async ({ operator, input }) => succeed(await listAudit(operator, defined(input))),
 })

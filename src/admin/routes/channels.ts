@@ -2,35 +2,12 @@ import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
 import { succeed } from '../../domain/result.ts'
+import * as channels from '../../operations/channels.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
+import { channel, check } from '../../schema/operators/channels.ts'
 import { anyText, listOf } from '../schemas/parameters.ts'
 
 const ofChannel = z.strictObject({ name: anyText.meta({ description: 'The name of a channel.' }) })
-
-const channel = z
-  .object({
-    name: z.string(),
-    paused_at: z.iso.datetime().nullable(),
-    pause_reason: z.string().nullable(),
-    in_flight: z.int().meta({ description: 'The calls under way.' }),
-    cooldowns: z.array(z.object({ model: z.string(), until: z.iso.datetime() })),
-  })
-  .meta({ id: 'Channel', description: 'An account at a vendor, and its state.' })
-
-const check = z
-  .object({
-    name: z.string(),
-    result: z.enum([
-      ...(['accepted', 'refused', 'not_checked', 'unclear', 'unreachable'] as const),
-      'no_credential',
-    ]),
-    url: z.string(),
-    header: z.string().meta({ description: 'The name of the header with the credential.' }),
-    http_status: z.int().nullable(),
-    latency_ms: z.int().nullable(),
-    reason: z.string().nullable(),
-  })
-  .meta({ id: 'ChannelCheck', description: 'The answer to a call that costs nothing.' })
 
 const tag = 'Channels'
 
@@ -44,7 +21,7 @@ export const channelRoutes: readonly AdminRoute[] = [
     params: noFields,
     input: noFields,
     answer: [200, 'Every channel that a worker has had.', listOf(channel)],
-    run: async ({ operations }) => succeed(await operations.channels.list()),
+    run: async ({ operator }) => succeed(await channels.listChannels(operator)),
   }),
   adminRoute({
     method: 'POST',
@@ -59,7 +36,7 @@ export const channelRoutes: readonly AdminRoute[] = [
       reason: anyText.default('paused by the operator').meta({ description: 'For colleagues.' }),
     }),
     answer: [200, 'The channel.', channel],
-    run: ({ operations, params, input }) => operations.channels.pause({ ...params, ...input }),
+    run: ({ operator, params, input }) => channels.pauseChannel(operator, { ...params, ...input }),
   }),
   adminRoute({
     method: 'POST',
@@ -70,7 +47,7 @@ export const channelRoutes: readonly AdminRoute[] = [
     params: ofChannel,
     input: noFields,
     answer: [200, 'The channel.', channel],
-    run: ({ operations, params }) => operations.channels.resume(params.name),
+    run: ({ operator, params }) => channels.resumeChannel(operator, params.name),
   }),
   adminRoute({
     method: 'POST',
@@ -81,6 +58,6 @@ export const channelRoutes: readonly AdminRoute[] = [
     params: ofChannel,
     input: noFields,
     answer: [200, 'What came back.', check],
-    run: ({ operations, params }) => operations.channels.check(params.name),
+    run: ({ operator, params }) => channels.checkChannel(operator, params.name),
   }),
 ]

@@ -4,7 +4,9 @@ import type { AdminRoute } from '../context.ts'
 import { depositCreditsMax } from '../../domain/accounts/account.ts'
 import { budgetPeriods } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
+import * as keys from '../../operations/keys.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
+import { key, newKey } from '../../schema/operators/keys.ts'
 import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
 
 const dayMs = 86_400_000
@@ -29,26 +31,6 @@ const budget = z
   })
   .meta({ description: 'Credits per period, in UTC.', example: '5000/day' })
 
-const key = z
-  .object({
-    key_id: z.string(),
-    account: z.string().meta({ description: 'The name of the account.' }),
-    prefix: z.string().meta({ description: 'The first characters of the secret.' }),
-    created_at: z.iso.datetime(),
-    expires_at: z.iso.datetime().nullable(),
-    revoked_at: z.iso.datetime().nullable(),
-    budget: z.string().nullable().meta({ description: 'Such as `5000/day`.' }),
-    used: z.int().nullable().meta({
-      description: 'What the submits of the present period hold or have spent.',
-    }),
-    renews_at: z.iso.datetime().nullable(),
-  })
-  .meta({ id: 'Key', description: 'An API key without its secret.' })
-
-const newKey = key
-  .extend({ secret: z.string().meta({ description: 'No other answer contains it.' }) })
-  .meta({ id: 'KeyWithSecret', description: 'A new API key.' })
-
 const tag = 'Keys'
 
 export const keyRoutes: readonly AdminRoute[] = [
@@ -61,8 +43,8 @@ export const keyRoutes: readonly AdminRoute[] = [
     params: ofAccount,
     input: pageQuery,
     answer: [200, 'Keys, also revoked and expired ones.', listOf(key)],
-    run: ({ operations, params, input }) =>
-      operations.keys.list({ account: params.name, ...defined(input) }),
+    run: ({ operator, params, input }) =>
+      keys.listAccountKeys(operator, { account: params.name, ...defined(input) }),
   }),
   adminRoute({
     method: 'POST',
@@ -82,8 +64,8 @@ export const keyRoutes: readonly AdminRoute[] = [
       budget: budget.optional(),
     }),
     answer: [201, 'The key and its secret.', newKey],
-    run: ({ operations, params, input }) =>
-      operations.keys.create({
+    run: ({ operator, params, input }) =>
+      keys.issueKey(operator, {
         account: params.name,
         ...defined({ expiresInMs: input.expires_days, budget: input.budget }),
       }),
@@ -98,8 +80,8 @@ export const keyRoutes: readonly AdminRoute[] = [
     params: ofKey,
     input: z.strictObject({ budget: budget.nullable() }),
     answer: [200, 'The key.', key],
-    run: ({ operations, params, input }) =>
-      operations.keys.setBudget({ keyId: params.key_id, ...defined(input) }),
+    run: ({ operator, params, input }) =>
+      keys.setKeyBudget(operator, { keyId: params.key_id, ...defined(input) }),
   }),
   adminRoute({
     method: 'POST',
@@ -112,6 +94,6 @@ export const keyRoutes: readonly AdminRoute[] = [
     params: ofKey,
     input: noFields,
     answer: [200, 'The key.', key],
-    run: ({ operations, params }) => operations.keys.revoke(params.key_id),
+    run: ({ operator, params }) => keys.revokeApiKey(operator, params.key_id),
   }),
 ]

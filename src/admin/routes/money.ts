@@ -4,33 +4,12 @@ import type { AdminRoute } from '../context.ts'
 import { operatorUsageGroups } from '../../domain/accounts/usage.ts'
 import { defined } from '../../domain/defined.ts'
 import { succeed } from '../../domain/result.ts'
-import { usageCsv } from '../../operations/usage.ts'
+import { countUsage, usageCsv } from '../../operations/usage.ts'
+import { verifyLedger } from '../../operations/ledger.ts'
+import { exportLedger, listLedger } from '../../operations/ledgerEntries.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
+import { entry, usage, verification } from '../../schema/operators/money.ts'
 import { anyText, listOf, numberedRow, pageQuery, period } from '../schemas/parameters.ts'
-
-const entry = z
-  .object({
-    entry_id: z.int(),
-    created_at: z.iso.datetime(),
-    account: z.string().meta({ description: 'The name of the account.' }),
-    kind: z.enum(['deposit', 'withdraw', 'hold', 'settle', 'release']),
-    credits: z.int(),
-    task_id: z.string().nullable(),
-    key_id: z.string().nullable(),
-    model: z.string().nullable(),
-    channel: z.string().nullable(),
-    topup_id: z.string().nullable(),
-  })
-  .meta({ id: 'LedgerEntry', description: 'A movement of credits.' })
-
-const verification = z
-  .object({
-    ok: z.boolean(),
-    violations: z.array(
-      z.object({ kind: z.string(), account_id: z.string(), task_id: z.string().optional() }),
-    ),
-  })
-  .meta({ id: 'LedgerVerification', description: 'What does not agree.' })
 
 const groupNames = operatorUsageGroups.join(', ')
 
@@ -45,35 +24,6 @@ const groupBy = z
     return z.NEVER
   })
   .meta({ description: `At most two of ${groupNames}.`, example: 'account,day' })
-
-const counts = {
-  tasks: z.object({ succeeded: z.int(), failed: z.int() }),
-  credits: z.int(),
-}
-
-const usage = z
-  .object({
-    object: z.literal('usage'),
-    start_time: z.iso.datetime(),
-    end_time: z.iso.datetime(),
-    time_zone: z.literal('UTC'),
-    data: z.array(
-      z.object({
-        account: z.string().optional(),
-        key_id: z.string().optional(),
-        model: z.string().optional(),
-        channel: z.string().optional(),
-        outcome: z.enum(['succeeded', 'failed']).optional(),
-        day: z.iso.date().optional(),
-        ...counts,
-      }),
-    ),
-    total: z.object(counts),
-    difference: z.int().meta({
-      description: 'All settlements of the ledger less what the balances say is spent. It is 0.',
-    }),
-  })
-  .meta({ id: 'AdminUsage', description: 'Tasks and credits of a period, by group.' })
 
 const tag = 'Money'
 
@@ -94,14 +44,14 @@ export const moneyRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'Movements of credits.', listOf(entry)],
     errors: ['not_found', 'missing_required_parameter'],
-    run: ({ operations, input: { account, start_time, end_time, limit, after } }) =>
-      operations.ledger.list({
+    run: ({ operator, input: { account, start_time, end_time, limit, after } }) =>
+      listLedger(operator, {
         account,
         limit,
         ...defined({ startTime: start_time, endTime: end_time, after }),
       }),
-    csv: ({ operations, input: { account, start_time, end_time } }) =>
-      operations.ledger.export({
+    csv: ({ operator, input: { account, start_time, end_time } }) =>
+      exportLedger(operator, {
         account,
         ...defined({ startTime: start_time, endTime: end_time }),
       }),
@@ -116,7 +66,7 @@ export const moneyRoutes: readonly AdminRoute[] = [
     params: noFields,
     input: noFields,
     answer: [200, 'What does not agree.', verification],
-    run: async ({ operations }) => succeed(await operations.ledger.verify()),
+    run: async ({ operator }) => succeed(await verifyLedger(operator)),
   }),
   adminRoute({
     method: 'GET',
@@ -134,9 +84,9 @@ export const moneyRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'One row for each group.', usage],
     errors: ['not_found'],
-    run: ({ operations, input }) => operations.usage(usageOf(input)),
-    csv: async ({ operations, input }) => {
-      const counted = await operations.usage(usageOf(input))
+    run: ({ operator, input }) => countUsage(operator, usageOf(input)),
+    csv: async ({ operator, input }) => {
+      const counted = await countUsage(operator, usageOf(input))
       return counted.ok ? succeed(usageCsv(counted.value, input.group_by)) : counted
     },
   }),

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { adminRoute, imageRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
+import * as contents from '../../operations/taskContents.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
-import { ofTask, taskRequest } from '../schemas/task.ts'
+import { taskRequest } from '../../schema/operators/tasks.ts'
+import { ofTask } from '../schemas/parameters.ts'
 
 const shared = {
   method: 'GET',
@@ -22,7 +24,7 @@ export const taskContentRoutes: readonly AdminRoute[] = [
     params: ofTask,
     answer: [200, 'What the client asked for.', taskRequest],
     refusals: ['inputs_gone'],
-    run: ({ operations, params }) => operations.contents.request(params.task_id),
+    run: ({ operator, params }) => contents.showRequest(operator, params.task_id),
   }),
   imageRoute({
     ...shared,
@@ -37,8 +39,8 @@ export const taskContentRoutes: readonly AdminRoute[] = [
         .meta({ example: '1' }),
     }),
     refusals: ['inputs_gone'],
-    run: ({ operations, params: { task_id: taskId, n } }) =>
-      operations.contents.sourceImage({ taskId, n }),
+    run: ({ operator, params: { task_id: taskId, n } }) =>
+      contents.openSourceImage(operator, { taskId, n }),
   }),
   imageRoute({
     ...shared,
@@ -47,6 +49,6 @@ export const taskContentRoutes: readonly AdminRoute[] = [
     summary: 'Read the image of a task',
     params: ofTask,
     refusals: ['no_image'],
-    run: ({ operations, params }) => operations.contents.image(params.task_id),
+    run: ({ operator, params }) => contents.openTaskImage(operator, params.task_id),
   }),
 ]

@@ -5,9 +5,17 @@ import { defined } from '../../domain/defined.ts'
 import { taskFailureCodes } from '../../domain/failure.ts'
 import { modelIds } from '../../domain/models/models.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
+import * as manyTasks from '../../operations/manyTasks.ts'
+import * as tasks from '../../operations/tasks.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
-import { anyText, createdBetween, listOf, many, pageQuery } from '../schemas/parameters.ts'
-import { cancelledMany, ofTask, retried, retriedMany, taskRow, taskStory } from '../schemas/task.ts'
+import {
+  cancelledMany,
+  retried,
+  retriedMany,
+  taskRow,
+  taskStory,
+} from '../../schema/operators/tasks.ts'
+import { anyText, createdBetween, listOf, many, ofTask, pageQuery } from '../schemas/parameters.ts'
 
 /** Which tasks. A field that is absent matches every task. */
 const filter = {
@@ -43,11 +51,11 @@ export const taskRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'Records of tasks.', listOf(taskRow)],
     errors: ['model_not_found', 'not_found'],
-    run: ({ operations, input }) => {
+    run: ({ operator, input }) => {
       const { status, failure_code: failureCode, idempotency_key: idempotencyKey } = input
       const { limit, after } = input
       const more = defined({ status, failureCode, idempotencyKey, after })
-      return operations.tasks.list({ limit, ...filterOf(input), ...more })
+      return tasks.listTasks(operator, { limit, ...filterOf(input), ...more })
     },
   }),
   adminRoute({
@@ -59,7 +67,7 @@ export const taskRoutes: readonly AdminRoute[] = [
     params: ofTask,
     input: noFields,
     answer: [200, 'The task and its events.', taskStory],
-    run: ({ operations, params }) => operations.tasks.show(params.task_id),
+    run: ({ operator, params }) => tasks.showTask(operator, params.task_id),
   }),
   adminRoute({
     method: 'POST',
@@ -72,7 +80,7 @@ export const taskRoutes: readonly AdminRoute[] = [
     input: noFields,
     answer: [200, 'The task is cancelled.', z.object({ cancelled: z.literal(true) })],
     refusals: cancelRefusals,
-    run: ({ operations, params }) => operations.tasks.cancel(params.task_id),
+    run: ({ operator, params }) => tasks.cancelTask(operator, params.task_id),
   }),
   adminRoute({
     method: 'POST',
@@ -85,7 +93,7 @@ export const taskRoutes: readonly AdminRoute[] = [
     input: noFields,
     answer: [200, 'The new task, and the one that failed.', retried],
     refusals: retryRefusals,
-    run: ({ operations, params }) => operations.tasks.retry(params.task_id),
+    run: ({ operator, params }) => tasks.retryTask(operator, params.task_id),
   }),
   adminRoute({
     method: 'POST',
@@ -100,10 +108,10 @@ export const taskRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'What was done, or what would be.', retriedMany],
     errors: ['not_found'],
-    run: ({ operations, input: { filter: given, limit, dry_run: dryRun } }) => {
+    run: ({ operator, input: { filter: given, limit, dry_run: dryRun } }) => {
       const failureCode = given.failure_code
       const filter = { ...filterOf(given), ...defined({ failureCode }) }
-      return operations.tasks.retryMany({ filter, limit, dryRun })
+      return manyTasks.retryTasks(operator, { filter, limit, dryRun })
     },
   }),
   adminRoute({
@@ -119,10 +127,10 @@ export const taskRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'What was done, or what would be.', cancelledMany],
     errors: ['not_found'],
-    run: ({ operations, input: { filter: given, limit, dry_run: dryRun } }) => {
+    run: ({ operator, input: { filter: given, limit, dry_run: dryRun } }) => {
       const { status } = given
       const filter = { ...filterOf(given), ...defined({ status }) }
-      return operations.tasks.cancelMany({ filter, limit, dryRun })
+      return manyTasks.cancelTasks(operator, { filter, limit, dryRun })
     },
   }),
 ]

@@ -3,34 +3,14 @@ import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
 import { defined } from '../../domain/defined.ts'
 import { delivery } from '../../schema/answers/webhook.ts'
+import * as webhooks from '../../operations/webhooks.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
-import { anyText, listOf, many, pageQuery, refusal } from '../schemas/parameters.ts'
+import { redelivered, webhook } from '../../schema/operators/webhooks.ts'
+import { anyText, listOf, many, pageQuery } from '../schemas/parameters.ts'
 
 const ofWebhook = z.strictObject({
   webhook_id: anyText.meta({ description: 'The id of a webhook.' }),
 })
-
-const webhook = z
-  .object({
-    webhook_id: z.string(),
-    account: z.string().meta({ description: 'The name of the account.' }),
-    url: z.string(),
-    status: z.enum(['active', 'disabled']),
-    key_id: z.string().meta({ description: 'The key of WEBHOOK_KEYS behind its secret.' }),
-    created_at: z.iso.datetime(),
-    pending: z.int().meta({ description: 'Deliveries that wait.' }),
-    oldest_pending_at: z.iso.datetime().nullable(),
-    failing_since: z.iso.datetime().nullable(),
-  })
-  .meta({ id: 'AdminWebhook', description: 'A webhook of any account.' })
-
-const redelivered = z.union([
-  z.object({ would_redeliver: z.array(z.string()) }),
-  z.object({
-    redelivered: z.array(z.string()),
-    refused: z.array(z.object({ delivery_id: z.string(), ...refusal })),
-  }),
-])
 
 const tag = 'Webhooks'
 
@@ -47,7 +27,7 @@ export const webhookRoutes: readonly AdminRoute[] = [
     }),
     answer: [200, 'Webhooks that are not deleted.', listOf(webhook)],
     errors: ['not_found'],
-    run: ({ operations, input }) => operations.webhooks.list(defined(input)),
+    run: ({ operator, input }) => webhooks.listWebhooks(operator, defined(input)),
   }),
   adminRoute({
     method: 'GET',
@@ -60,8 +40,8 @@ export const webhookRoutes: readonly AdminRoute[] = [
       status: z.enum(['pending', 'delivered', 'failed']).optional(),
     }),
     answer: [200, 'Deliveries with their tries.', listOf(delivery)],
-    run: ({ operations, params, input }) =>
-      operations.webhooks.deliveries({ webhookId: params.webhook_id, ...defined(input) }),
+    run: ({ operator, params, input }) =>
+      webhooks.listWebhookDeliveries(operator, { webhookId: params.webhook_id, ...defined(input) }),
   }),
   adminRoute({
     method: 'POST',
@@ -76,7 +56,7 @@ export const webhookRoutes: readonly AdminRoute[] = [
     input: noFields,
     answer: [200, 'The delivery, which is pending.', delivery],
     refusals: ['webhook_disabled'],
-    run: ({ operations, params }) => operations.webhooks.redeliver(params.delivery_id),
+    run: ({ operator, params }) => webhooks.redeliver(operator, params.delivery_id),
   }),
   adminRoute({
     method: 'POST',
@@ -87,8 +67,8 @@ export const webhookRoutes: readonly AdminRoute[] = [
     params: ofWebhook,
     input: z.strictObject({ status: z.literal('failed'), ...many }),
     answer: [200, 'What was done, or what would be.', redelivered],
-    run: ({ operations, params, input: { limit, dry_run: dryRun } }) =>
-      operations.webhooks.redeliverFailed({ webhookId: params.webhook_id, limit, dryRun }),
+    run: ({ operator, params, input: { limit, dry_run: dryRun } }) =>
+      webhooks.redeliverFailed(operator, { webhookId: params.webhook_id, limit, dryRun }),
   }),
   adminRoute({
     method: 'POST',
@@ -104,7 +84,7 @@ export const webhookRoutes: readonly AdminRoute[] = [
       'The webhook is disabled.',
       z.object({ webhook_id: z.string(), status: z.literal('disabled') }),
     ],
-    run: ({ operations, params }) => operations.webhooks.disable(params.webhook_id),
+    run: ({ operator, params }) => webhooks.disableWebhook(operator, params.webhook_id),
   }),
   adminRoute({
     method: 'DELETE',
@@ -120,6 +100,6 @@ export const webhookRoutes: readonly AdminRoute[] = [
       'The webhook is deleted.',
       z.object({ webhook_id: z.string(), deleted: z.literal(true) }),
     ],
-    run: ({ operations, params }) => operations.webhooks.delete(params.webhook_id),
+    run: ({ operator, params }) => webhooks.deleteWebhook(operator, params.webhook_id),
   }),
 ]

@@ -8,6 +8,11 @@ export const anyText = z
   .regex(/^[^\0]{1,300}$/, { error: 'a text of 1 to 300 characters' })
   .meta({ example: 'text' })
 
+/** The path of one task. */
+export const ofTask = z.strictObject({
+  task_id: anyText.meta({ description: 'The id of a task.' }),
+})
+
 /** The query of a list: how many rows, after which one. */
 export const pageQuery = z.strictObject({
   limit: limitParameter,
@@ -54,9 +59,6 @@ export const many = {
   dry_run: z.boolean().meta({ description: 'True: only names what would be done.' }),
   limit: z.int().min(1).max(manyMax).default(manyMax),
 }
-
-/** Why one of many was refused. */
-export const refusal = { reason: z.string(), message: z.string() }
 
 export function listOf<Row extends z.ZodType>(row: Row) {
   return z.object({

@@ -1,10 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Account } from '../../domain/accounts/account.ts'
 import { accountCreditsMax } from '../../domain/accounts/account.ts'
+import { defined } from '../../domain/defined.ts'
 import type { ModelId } from '../../domain/models/models.ts'
-import { isModelId } from '../../domain/models/models.ts'
-import type { LimitsRow } from './limits.ts'
-import { limitsOf } from './limits.ts'
+import type { Row } from '../row.ts'
 
 export type NewAccount = {
   readonly accountId: string
@@ -37,30 +36,24 @@ const createSql = `
   )
   insert into balance (account_id, available, deposited) select account_id, $4::bigint, $4::bigint from created`
 
-type AccountRow = Omit<Account, 'models' | 'limits'> & {
-  readonly models: string[] | null
-  readonly limits: LimitsRow
-  readonly liveTasks: number
-}
-
 /** Finds an account by its name and returns it with its balances. */
 export async function findAccount(
   client: Pool | PoolClient,
   name: string,
 ): Promise<Account | undefined> {
-  const { rows } = await client.query<AccountRow>(`${accountSql} where a.name = $1`, [name])
-  return rows[0] && accountOf(rows[0])
+  const { rows } = await client.query<Row<Account>>(`${accountSql} where a.name = $1`, [name])
+  return rows[0] && defined(rows[0])
 }
 
 /** Returns an account with its balances. Throws when there is no such account. */
 export async function readAccount(pool: Pool, accountId: string): Promise<Account> {
-  const { rows } = await pool.query<AccountRow>({
+  const { rows } = await pool.query<Row<Account>>({
     name: 'read-account',
     text: `${accountSql} where a.account_id = $1`,
     values: [accountId],
   })
   if (rows[0] === undefined) throw new Error(`Bug: there is no account ${accountId}`)
-  return accountOf(rows[0])
+  return defined(rows[0])
 }
 
 /** A field that is absent matches every account. */
@@ -78,12 +71,12 @@ export async function listAccounts(
   pool: Pool,
   { search, after, limit }: AccountPage = {},
 ): Promise<readonly Account[]> {
-  const { rows } = await pool.query<AccountRow>(
+  const { rows } = await pool.query<Row<Account>>(
     `${accountSql} where ($1::text is null or starts_with(a.name, $1)) and ($2::text is null or a.name > $2)
      order by a.name limit $3`,
     [search ?? null, after ?? null, limit ?? null],
   )
-  return rows.map(accountOf)
+  return rows.map(defined)
 }
 
 /** Sets the models that an account may use. Absent: every model. */
@@ -95,14 +88,10 @@ export async function setModels(
   await client.query('update account set models = $2 where name = $1', [name, models ?? null])
 }
 
-function accountOf({ models, limits, liveTasks, ...row }: AccountRow): Account {
-  return { ...row, ...knownModels(models), limits: limitsOf(limits, liveTasks) }
-}
-
 const accountSql = `
   select a.account_id as "accountId", a.name, a.models,
     (extract(epoch from a.created_at) * 1000)::float8 as "createdAtMs",
-    available, held, spent, limits, live_tasks as "liveTasks"
+    available, held, spent, limits
   from account a join account_balance using (account_id)`
 
 /**
@@ -166,13 +155,3 @@ const moveSql = `
     where kind = case when $2::bigint > 0 then 'deposit' else 'withdraw' end
   )
   update balance set available = available + $2, deposited = deposited + $2 where account_id = $1`
-
-/**
- * Returns the models that an account may use, without models that no longer exist. Returns no `models` field
- * for null, which means every model.
- */
-export function knownModels(models: readonly string[] | null): {
-  readonly models?: readonly ModelId[]
-} {
-  return models === null ? {} : { models: models.filter(isModelId) }
-}

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
-import type { Budget, BudgetState } from '../../domain/accounts/budget.ts'
+import type { Budget } from '../../domain/accounts/budget.ts'
 import type { ApiKey, Caller } from '../../domain/accounts/account.ts'
 import { defined } from '../../domain/defined.ts'
-import { knownModels } from './accounts.ts'
+import type { Row } from '../row.ts'
 
 export type NewApiKey = {
   readonly keyId: string
@@ -17,20 +17,10 @@ export type NewApiKey = {
   readonly budget?: Budget
 }
 
-type KeyRow = {
-  readonly keyId: string
-  readonly account: string
-  readonly prefix: string
-  readonly createdAtMs: number
-  readonly expiresAtMs: number | null
-  readonly revokedAtMs: number | null
-  readonly budget: BudgetState | null
-}
-
 /** Inserts an API key. The database contains the hash of the key's secret, never the secret. */
 export async function createKey(client: Pool | PoolClient, key: NewApiKey): Promise<ApiKey> {
   const { keyId, accountId, prefix, pepperId, secretHash, expiresInMs, budget } = key
-  const { rows } = await client.query<KeyRow>(
+  const { rows } = await client.query<Row<ApiKey>>(
     `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash, expires_at,
        budget_credits, budget_period)
      values ($1, $2, $3, $4, $5, now() + $6::float8 * interval '1 millisecond', $7, $8)
@@ -47,7 +37,7 @@ export async function createKey(client: Pool | PoolClient, key: NewApiKey): Prom
     ],
   )
   if (rows[0] === undefined) throw new Error('Bug: an insert returned no row')
-  return keyOf(rows[0])
+  return defined(rows[0])
 }
 
 /** One page of keys. `after` is the id of the last key of the page before. Without a limit, all keys. */
@@ -59,13 +49,13 @@ export async function listKeys(
   accountId: string,
   { after, limit }: KeyPage = {},
 ): Promise<readonly ApiKey[]> {
-  const { rows } = await pool.query<KeyRow>(
+  const { rows } = await pool.query<Row<ApiKey>>(
     `select ${keyColumns} from api_key where account_id = $1 and ($2::text is null or
        (created_at, key_id) > (select created_at, key_id from api_key where key_id = $2))
      order by created_at, key_id limit $3`,
     [accountId, after ?? null, limit ?? null],
   )
-  return rows.map(keyOf)
+  return rows.map(defined)
 }
 
 /** Returns a key, or `undefined` when there is no such key. */
@@ -74,8 +64,8 @@ export async function readKey(
   keyId: string,
 ): Promise<ApiKey | undefined> {
   const sql = `select ${keyColumns} from api_key where key_id = $1`
-  const { rows } = await client.query<KeyRow>(sql, [keyId])
-  return rows[0] && keyOf(rows[0])
+  const { rows } = await client.query<Row<ApiKey>>(sql, [keyId])
+  return rows[0] && defined(rows[0])
 }
 
 /**
@@ -87,16 +77,12 @@ export async function revokeKey(
   client: Pool | PoolClient,
   keyId: string,
 ): Promise<ApiKey | undefined> {
-  const { rows } = await client.query<KeyRow>(
+  const { rows } = await client.query<Row<ApiKey>>(
     `update api_key set revoked_at = coalesce(revoked_at, clock_timestamp())
      where key_id = $1 returning ${keyColumns}`,
     [keyId],
   )
-  return rows[0] && keyOf(rows[0])
-}
-
-function keyOf({ expiresAtMs, revokedAtMs, budget, ...row }: KeyRow): ApiKey {
-  return { ...row, ...defined({ expiresAtMs, revokedAtMs, budget }) }
+  return rows[0] && defined(rows[0])
 }
 
 const keyColumns = `key_id as "keyId", prefix,
@@ -119,21 +105,12 @@ export async function findCaller(
   pool: Pool,
   secretHashes: readonly Uint8Array[],
 ): Promise<Caller | undefined> {
-  const { rows } = await pool.query<CallerRow>({
+  const { rows } = await pool.query<Row<Caller>>({
     name: 'find-caller',
     text: findSql,
     values: [secretHashes.map((hash) => Buffer.from(hash))],
   })
-  const [row] = rows
-  if (row === undefined) return undefined
-  const { accountId, keyId, models } = row
-  return { accountId, keyId, ...knownModels(models) }
-}
-
-type CallerRow = {
-  readonly accountId: string
-  readonly keyId: string
-  readonly models: string[] | null
+  return rows[0] && defined(rows[0])
 }
 
 const findSql = `

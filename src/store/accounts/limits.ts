@@ -1,16 +1,10 @@
 import type { Pool, PoolClient } from 'pg'
-import type { LimitsState, RequestsLimit, RequestsState } from '../../domain/accounts/limits.ts'
-import { defined } from '../../domain/defined.ts'
+import type { RequestsLimit, RequestsState } from '../../domain/accounts/limits.ts'
 
 /** What the SQL function `account_limits` returns. */
 export type LimitsRow = {
   readonly requests: RequestsState | null
   readonly liveTasks: number | null
-}
-
-/** Returns the limits of an account that has so many live tasks. */
-export function limitsOf({ requests, liveTasks: limit }: LimitsRow, used: number): LimitsState {
-  return defined({ requests, liveTasks: limit === null ? null : { limit, used } })
 }
 
 /** Null removes a limit. An absent limit stays as it is. */

@@ -1,6 +1,10 @@
 import type { Pool } from 'pg'
-import type { Violation } from '../../domain/accounts/violation.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { verification } from '../../schema/operators/money.ts'
 import { withTransaction } from '../connection/transaction.ts'
+
+/** What does not agree: a thing about a task when it has a `task_id`, else about an account. */
+export type Violation = AnswerOf<typeof verification>['violations'][number]
 
 /**
  * Limit for the reported violations of accounts, and of tasks. A bug shows in a few rows or in almost all
@@ -21,7 +25,7 @@ export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
       const tasks = await client.query<Violation>(verifyTasksSql, [violationsMax])
       return [...balances.rows, ...tasks.rows]
     },
-    { isolation: 'repeatable read read only' },
+    'repeatable read read only',
   )
 }
 
@@ -46,7 +50,7 @@ const verifyBalancesSql = `
       coalesce(s.spent, 0) as entered_spent
     from account a full join account_balance b using (account_id) full join sums s using (account_id)
   )
-  select account_id as "accountId", kind
+  select account_id, kind
   from books, unnest(array[
     case when not kept then 'account_without_balance' end,
     case when not known then 'balance_without_account' end,
@@ -88,7 +92,7 @@ const verifyTasksSql = `
       end_model <> t.model as model_differs, end_at <> t.completed_at as end_time_differs
     from task t full join entries e using (task_id)
   )
-  select task_id as "taskId", account_id as "accountId", kind
+  select account_id, task_id, kind
   from books, unnest(array[
     case when status is not null and holds = 0 then 'hold_missing' end,
     case when holds > 1 then 'hold_twice' end,

@@ -27,7 +27,6 @@ export type OpenedAttempt = Pick<OpenInput, 'n' | 'channel' | 'answerId'> & {
   readonly timeoutMs: number
   /** Time until the task's hard end. During this time a failed write to the blob store is tried again. */
   readonly hardEndMs: number
-  readonly accountId: string
   readonly model: ModelId
   readonly request: ImageRequest
 }
@@ -58,13 +57,13 @@ export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenRes
   const { name, concurrencyMax, timeoutMs } = channel
   const [row] = await runStatement<OpenRow>(pool, {
     name: 'open-attempt',
-    text: `select outcome, account_id as "accountId", model, key_n as "keyN", hard_end_ms as "hardEndMs", request
+    text: `select outcome, model, key_n as "keyN", hard_end_ms as "hardEndMs", request
       from open_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     values: [taskId, n, answerId, processId, via, name, concurrencyMax, timeoutMs, leaseGraceMs],
   })
   if (row === undefined) throw new Error('Bug: open_attempt returned no row')
   if (row.outcome !== 'opened') return { kind: row.outcome }
-  const { accountId, model, keyN, hardEndMs } = row
+  const { model, keyN, hardEndMs } = row
   const request: ImageRequest = JSON.parse(row.request)
   return {
     kind: 'opened',
@@ -75,7 +74,6 @@ export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenRes
       upstreamKey: `${taskId}-${keyN}`,
       timeoutMs: Math.min(timeoutMs, hardEndMs),
       hardEndMs,
-      accountId,
       model,
       request,
     },
@@ -86,7 +84,6 @@ type OpenRow =
   | { readonly outcome: Exclude<OpenResult['kind'], 'opened'> }
   | {
       readonly outcome: 'opened'
-      readonly accountId: string
       readonly model: ModelId
       readonly keyN: number
       readonly hardEndMs: number

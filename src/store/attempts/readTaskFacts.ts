@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { FailureCause, TaskFailure, TaskFailureCode } from '../../domain/failure.ts'
+import type { TaskFailure } from '../../domain/failure.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
-import type { ChannelState, PastAttempt, TaskFacts } from '../../domain/gate/taskFacts.ts'
-import type { Family, ModelId } from '../../domain/models/models.ts'
+import type { ChannelState, OpenCall, PastAttempt, TaskFacts } from '../../domain/gate/taskFacts.ts'
+import type { Family } from '../../domain/models/models.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import type { OutcomeClass, OutcomeReason } from '../../domain/upstream/upstreamCall.ts'
+import { failureSql } from '../tasks/readTask.ts'
 
 export type FactsDeps = {
   readonly pool: Pool
@@ -40,114 +40,51 @@ export async function readTaskFacts(deps: FactsDeps, taskId: string): Promise<Fa
   })
   const [row] = rows
   if (row === undefined) return { kind: 'over' }
-  if (row.isOver) return { kind: 'over', end: endOf(row) }
-  const { route, family, attempts, states, nowMs, createdAtMs, deadlineAtMs, hardEndAtMs } = row
-  const open = attempts.find((attempt) => attempt.class === null)
-  const ordered = orderChannels(
-    channels.filter((channel) => channel.family === family),
-    random,
-  )
+  const { isOver, failure, family, route, calls, states, ...facts } = row
+  if (isOver) return { kind: 'over', end: failure ?? 'succeeded' }
+  const open = calls.find((call) => !('class' in call))
+  const ofFamily = channels.filter((channel) => channel.family === family)
   return {
     kind: 'live',
     facts: {
-      nowMs,
-      createdAtMs,
-      deadlineAtMs,
-      hardEndAtMs,
-      accountId: row.accountId,
-      model: row.model,
+      ...facts,
       sync: isSyncRoute(route),
-      requestBytes: row.requestBytes,
-      attempts: row.opened,
-      past: attempts.flatMap(pastAttempt),
+      past: calls.filter((call) => 'class' in call),
       ...defined({ open }),
-      channels: ordered.map((channel) => stateOf(channel, states)),
+      // A channel without a row counts as paused, until a worker has inserted the row.
+      channels: orderChannels(ofFamily, random).map((channel) => ({
+        channel,
+        ...(states[channel.name] ?? { bar: 'paused' }),
+      })),
     },
   }
 }
 
-function endOf(row: FactsRow): 'succeeded' | TaskFailure {
-  const { failureCode, failureCause, workPossible, retryAfterMs } = row
-  if (failureCode === null || failureCause === null) return 'succeeded'
-  return { code: failureCode, cause: failureCause, workPossible, ...defined({ retryAfterMs }) }
-}
-
-function pastAttempt(attempt: AttemptRow): readonly PastAttempt[] {
-  if (attempt.class === null) return []
-  const { n, channel, answerId, reason, closedAtMs, retryAfterMs } = attempt
-  return [
-    {
-      n,
-      channel,
-      answerId,
-      class: attempt.class,
-      reason,
-      closedAtMs,
-      ...defined({ retryAfterMs }),
-    },
-  ]
-}
-
-/** A channel without a row counts as paused, until a worker has inserted the row. */
-function stateOf(channel: Channel, states: FactsRow['states']): ChannelState {
-  const state = states.find(({ name }) => name === channel.name)
-  if (state === undefined) return { channel, bar: 'paused' }
-  const { bar, untilAtMs, fault } = state
-  return { channel, ...defined({ bar, untilAtMs, fault }) }
-}
-
 const factsSql = `
-  select completed_at is not null as "isOver", account_id as "accountId", route, family, model,
-    attempts as opened, coalesce(octet_length(request), 0) as "requestBytes",
-    failure_code as "failureCode", failure_cause as "failureCause", work_possible as "workPossible",
-    failure_retry_after_ms::float8 as "retryAfterMs",
+  select completed_at is not null as "isOver", ${failureSql} as failure, account_id as "accountId", route, family,
+    model, attempts, coalesce(octet_length(request), 0) as "requestBytes",
     (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
     (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
     (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
     (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs",
-    (select coalesce(json_agg(json_build_object(
+    (select coalesce(json_agg(json_strip_nulls(json_build_object(
         'n', n, 'channel', channel, 'answerId', answer_id, 'class', class, 'reason', reason,
-        'closedAtMs', extract(epoch from closed_at) * 1000, 'retryAfterMs', retry_after_ms)
+        'closedAtMs', extract(epoch from closed_at) * 1000, 'retryAfterMs', retry_after_ms))
         order by n), '[]')
-      from attempt where attempt.task_id = task.task_id) as attempts,
-    (select coalesce(json_agg(json_build_object(
-        'name', name, 'bar', bar, 'untilAtMs', extract(epoch from until_at) * 1000, 'fault', fault)), '[]')
+      from attempt where attempt.task_id = task.task_id) as calls,
+    (select coalesce(json_object_agg(name, json_strip_nulls(json_build_object(
+        'bar', bar, 'untilAtMs', extract(epoch from until_at) * 1000, 'fault', fault))), '{}')
       from unnest($2::text[], $3::text[], $4::integer[]) as asked (name, of_family, places),
         lateral channel_bar(name, task.model, places)
       where of_family = task.family and task.completed_at is null) as states
   from task where task_id = $1`
 
-type AttemptRow = { readonly n: number; readonly channel: string; readonly answerId: string } & (
-  | { readonly class: null }
-  | {
-      readonly class: OutcomeClass
-      readonly reason: OutcomeReason
-      readonly closedAtMs: number
-      readonly retryAfterMs: number | null
-    }
-)
-
-type FactsRow = {
+type FactsRow = Omit<TaskFacts, 'sync' | 'past' | 'open' | 'channels'> & {
   readonly isOver: boolean
-  readonly accountId: string
+  readonly failure: TaskFailure | null
   readonly route: Route
   readonly family: Family
-  readonly model: ModelId
-  readonly opened: number
-  readonly requestBytes: number
-  readonly failureCode: TaskFailureCode | null
-  readonly failureCause: FailureCause | null
-  readonly workPossible: boolean
-  readonly retryAfterMs: number | null
-  readonly nowMs: number
-  readonly createdAtMs: number
-  readonly deadlineAtMs: number
-  readonly hardEndAtMs: number
-  readonly attempts: readonly AttemptRow[]
-  readonly states: readonly {
-    readonly name: string
-    readonly bar: NonNullable<ChannelState['bar']> | null
-    readonly untilAtMs: number | null
-    readonly fault: boolean | null
-  }[]
+  readonly calls: readonly (PastAttempt | OpenCall)[]
+  /** By the names of the channels. */
+  readonly states: Readonly<Record<string, Omit<ChannelState, 'channel'>>>
 }

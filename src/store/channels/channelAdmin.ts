@@ -1,17 +1,10 @@
 import type { Pool, PoolClient } from 'pg'
-import { defined } from '../../domain/defined.ts'
-import type { ModelId } from '../../domain/models/models.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { channel } from '../../schema/operators/channels.ts'
+import { isoSql } from '../isoSql.ts'
 
 /** The state of a channel, which all workers share. */
-export type ChannelStatus = {
-  readonly name: string
-  readonly pausedAtMs?: number
-  readonly pauseReason?: string
-  /** The number of calls under way: open attempts whose lease has not ended. */
-  readonly inFlight: number
-  /** Models that may not be called on the channel until `untilAtMs`. */
-  readonly cooldowns: readonly { readonly model: ModelId; readonly untilAtMs: number }[]
-}
+export type ChannelJson = AnswerOf<typeof channel>
 
 /**
  * Makes sure that each of these channels has a row. The gate locks this row when it counts the channel's calls. A
@@ -32,7 +25,7 @@ export async function pauseChannel(
   client: Pool | PoolClient,
   name: string,
   reason: string,
-): Promise<ChannelStatus | undefined> {
+): Promise<ChannelJson | undefined> {
   await client.query(pauseSql, [name, reason])
   return readChannel(client, name)
 }
@@ -46,7 +39,7 @@ const pauseSql = `
 export async function resumeChannel(
   client: PoolClient,
   name: string,
-): Promise<ChannelStatus | undefined> {
+): Promise<ChannelJson | undefined> {
   // This update comes first because it locks the channel's row, which also protects the channel's cooldowns.
   // Transactions lock a channel before its cooldowns, so that they cannot deadlock.
   await client.query(resumeSql, [name])
@@ -57,18 +50,10 @@ export async function resumeChannel(
 const resumeSql = `
   update channel set paused_at = null, pause_reason = null where name = $1`
 
-type ChannelRow = {
-  readonly name: string
-  readonly pausedAtMs: number | null
-  readonly pauseReason: string | null
-  readonly inFlight: number
-  readonly cooldowns: ChannelStatus['cooldowns']
-}
-
 async function readChannel(
   client: Pool | PoolClient,
   name: string,
-): Promise<ChannelStatus | undefined> {
+): Promise<ChannelJson | undefined> {
   return (await listChannels(client, name))[0]
 }
 
@@ -79,22 +64,17 @@ async function readChannel(
 export async function listChannels(
   client: Pool | PoolClient,
   name?: string,
-): Promise<readonly ChannelStatus[]> {
-  const { rows } = await client.query<ChannelRow>(listSql, [name ?? null])
-  return rows.map(({ pausedAtMs, pauseReason, ...row }) => ({
-    ...row,
-    ...defined({ pausedAtMs, pauseReason }),
-  }))
+): Promise<readonly ChannelJson[]> {
+  const { rows } = await client.query<ChannelJson>(listSql, [name ?? null])
+  return rows
 }
 
 const listSql = `
-  select name, pause_reason as "pauseReason",
-    (extract(epoch from paused_at) * 1000)::float8 as "pausedAtMs",
+  select name, ${isoSql('paused_at', 'MS')} as paused_at, pause_reason,
     (select count(*) from attempt
-      where channel = name and closed_at is null and lease_until > now())::int as "inFlight",
+      where channel = name and closed_at is null and lease_until > now())::int as in_flight,
     coalesce((
-      select json_agg(json_build_object(
-        'model', model, 'untilAtMs', (extract(epoch from until_at) * 1000)::float8) order by model)
+      select json_agg(json_build_object('model', model, 'until', ${isoSql('until_at', 'MS')}) order by model)
       from cooldown where channel = name and until_at > now()), '[]') as cooldowns
   from channel where $1::text is null or name = $1
   order by name`

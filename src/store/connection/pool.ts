@@ -76,15 +76,6 @@ function serverSettings(statementTimeoutMs: number) {
   }
 }
 
-/**
- * Opens `count` connections at once, so that the first requests do not wait for them. If PostgreSQL allows
- * fewer connections, opens fewer and does not throw.
- */
-export async function openConnections(pool: Pool, count: number): Promise<void> {
-  const opening = Array.from({ length: count }, async () => (await pool.connect()).release())
-  await Promise.allSettled(opening)
-}
-
 const int8Oid = 20
 
 function typeParsers(): TypeOverrides {

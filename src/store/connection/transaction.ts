@@ -2,71 +2,37 @@ import type { Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg'
 import { DatabaseError } from 'pg'
 import { NothingWrittenError } from '../../domain/nothingWrittenError.ts'
 
-type TransactionOptions = {
-  readonly isolation?: 'read committed' | 'repeatable read read only'
-}
-
 /** Limit for the tries of a transaction or statement that meets deadlocks or serialization failures. */
 const triesMax = 5
 
 /**
  * Runs the work in one transaction and commits it. If the work throws, the transaction is rolled back. After a
  * deadlock or a serialization failure the work runs again in a new transaction, so its effects outside of PostgreSQL
- * must be safe to repeat. To roll back without an error, the work returns `rollback(value)`.
+ * must be safe to repeat.
  */
 export async function withTransaction<Value>(
   pool: Pool,
-  work: (client: PoolClient) => Promise<Value | Rollback<Value>>,
-  options: TransactionOptions = {},
+  work: (client: PoolClient) => Promise<Value>,
+  isolation: 'read committed' | 'repeatable read read only' = 'read committed',
 ): Promise<Value> {
   for (let attempt = 1; ; attempt += 1) {
+    const client = await pool.connect()
+    let broken = false
     try {
-      return await runOnce(pool, work, options.isolation ?? 'read committed')
+      await client.query(`begin isolation level ${isolation}`)
+      const value = await work(client)
+      await client.query('commit')
+      return value
     } catch (error) {
+      // If the rollback fails, close the connection. PostgreSQL then rolls back.
+      await client.query('rollback').catch(() => {
+        broken = true
+      })
       if (attempt >= triesMax || !isRetryable(error)) throw error
+    } finally {
+      client.release(broken)
     }
   }
-}
-
-/** The result of a transaction that must be rolled back. */
-type Rollback<Value> = { readonly [rolledBack]: true; readonly value: Value }
-
-/** Returns the result that makes `withTransaction` roll back and return `value`. */
-export function rollback<Value>(value: Value): Rollback<Value> {
-  return { [rolledBack]: true, value }
-}
-
-const rolledBack = Symbol('rolledBack')
-
-async function runOnce<Value>(
-  pool: Pool,
-  work: (client: PoolClient) => Promise<Value | Rollback<Value>>,
-  isolation: string,
-): Promise<Value> {
-  const client = await pool.connect()
-  let broken = false
-  try {
-    await client.query(`begin isolation level ${isolation}`)
-    const answer = await work(client)
-    if (isRollback(answer)) {
-      await client.query('rollback')
-      return answer.value
-    }
-    await client.query('commit')
-    return answer
-  } catch (error) {
-    // If the rollback fails, close the connection. PostgreSQL then rolls back.
-    await client.query('rollback').catch(() => {
-      broken = true
-    })
-    throw error
-  } finally {
-    client.release(broken)
-  }
-}
-
-function isRollback<Value>(answer: Value | Rollback<Value>): answer is Rollback<Value> {
-  return typeof answer === 'object' && answer !== null && rolledBack in answer
 }
 
 /**

@@ -1,40 +1,25 @@
 import type { Pool } from 'pg'
+import { defined } from '../../domain/defined.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { found } from '../../schema/operators/overview.ts'
+import type { Row } from '../row.ts'
 import { keyDigestsOf, keyedSql } from '../tasks/keyedTasks.ts'
 import { isKept } from '../tasks/readTask.ts'
 
-/** What an id belongs to. `account` is a name. */
-export type Found = {
-  readonly kind: 'task' | 'account' | 'key' | 'webhook' | 'delivery' | 'channel'
-  readonly id: string
-  /** Null for a channel. */
-  readonly account: string | null
-  /** The task itself, or that of a delivery. */
-  readonly taskId: string | null
-  /** What the id is. */
-  readonly matched:
-    | 'task_id'
-    | 'request_id'
-    | 'idempotency_key'
-    | 'upstream_request_id'
-    | 'account_id'
-    | 'name'
-    | 'key_id'
-    | 'prefix'
-    | 'webhook_id'
-    | 'delivery_id'
-}
+/** What an id belongs to. */
+export type Found = AnswerOf<typeof found>
 
 /** Enough: the idempotency key `1` may name a task of each account. */
 const foundMax = 100
 
 /** Returns everything that has this id, at most 100. Each part reads few rows of an index, or a small table. */
 export async function findById(pool: Pool, id: string): Promise<readonly Found[]> {
-  const { rows } = await pool.query<Found>({
+  const { rows } = await pool.query<Row<Found>>({
     name: 'find-by-id',
     text: findSql,
     values: [id, keyDigestsOf(id)],
   })
-  return rows
+  return rows.map(({ task_id, ...row }) => ({ ...row, ...defined({ task_id }) }))
 }
 
 const findSql = `
@@ -64,6 +49,6 @@ const findSql = `
     union all
     select 'channel', 'name', name, null, null from channel where name = $1
   )
-  select kind, matched, id, account.name as account, task_id as "taskId"
+  select kind, matched, id, account.name as account, task_id
   from named left join account using (account_id)
   order by kind, matched, id limit ${foundMax}`

@@ -1,22 +1,10 @@
 import type { Pool } from 'pg'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { entry } from '../../schema/operators/money.ts'
 import { isoSql } from '../isoSql.ts'
 
-export const entryKinds = ['deposit', 'withdraw', 'hold', 'settle', 'release'] as const
-
-/** One movement of credits, with the names of the JSON. `created_at` is ISO 8601. */
-export type Entry = {
-  readonly entry_id: number
-  readonly created_at: string
-  /** The name of the account. */
-  readonly account: string
-  readonly kind: (typeof entryKinds)[number]
-  readonly credits: number
-  readonly task_id: string | null
-  readonly key_id: string | null
-  readonly model: string | null
-  readonly channel: string | null
-  readonly topup_id: string | null
-}
+/** One movement of credits. */
+export type Entry = AnswerOf<typeof entry>
 
 /** Instants are ISO 8601 texts with microseconds. */
 export type EntryFilter = {

@@ -1,43 +1,10 @@
 import type { Pool } from 'pg'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { overview } from '../../schema/operators/overview.ts'
 import { isoSql } from '../isoSql.ts'
 
-/** What runs now, with the names of the JSON. Times are ISO 8601. */
-export type Overview = {
-  readonly at: string
-  /** The live tasks. */
-  readonly tasks: { readonly queued: number; readonly processing: number }
-  /** The oldest live task of which no call is under way. */
-  readonly oldest_waiting: {
-    readonly task_id: string
-    readonly account: string
-    readonly model: string
-    readonly created_at: string
-  } | null
-  /** The upstream calls that ended in the last hour. An outcome is the class of an attempt. */
-  readonly calls: readonly {
-    readonly channel: string
-    readonly outcome: string
-    readonly count: number
-  }[]
-  readonly paused: readonly {
-    readonly channel: string
-    readonly paused_at: string
-    readonly reason: string
-  }[]
-  readonly cooldowns: readonly {
-    readonly channel: string
-    readonly model: string
-    readonly until: string
-  }[]
-  /** Active webhooks whose tries fail, the longest first: 100 at most. */
-  readonly webhooks_in_trouble: readonly {
-    readonly webhook_id: string
-    readonly account: string
-    readonly url: string
-    readonly failing_since: string
-    readonly pending: number
-  }[]
-}
+/** What runs now. */
+export type Overview = Omit<AnswerOf<typeof overview>, 'object' | 'days'>
 
 /** Reads what runs now, from one snapshot. It counts live tasks, and the calls of one hour by the index `attempt_closed`. */
 export async function readOverview(pool: Pool): Promise<Overview> {

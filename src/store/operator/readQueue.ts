@@ -1,53 +1,11 @@
 import type { Pool } from 'pg'
 import type { Channel } from '../../domain/upstream/channel.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { queue } from '../../schema/operators/overview.ts'
 import { isoSql } from '../isoSql.ts'
 
-/** Who waits for what, with the names of the JSON. Times are ISO 8601. */
-export type Queue = {
-  readonly at: string
-  /** The accounts with live tasks, that of the oldest task first: 100 at most. */
-  readonly accounts: readonly {
-    readonly account: string
-    readonly waiting: number
-    readonly calling: number
-    readonly oldest_created_at: string
-  }[]
-  readonly channels: readonly {
-    readonly channel: string
-    readonly in_flight: number
-    readonly paused: boolean
-    readonly cooldown_until: string | null
-  }[]
-  /** The oldest live tasks: 100 at most. */
-  readonly data: readonly {
-    readonly task_id: string
-    readonly account: string
-    readonly model: string
-    readonly status: 'queued' | 'processing'
-    readonly created_at: string
-    readonly attempts: number
-    readonly waiting_for: WaitingFor
-  }[]
-}
-
-/**
- * What a task waits for.
- * - `answer`: a call is under way.
- * - `backoff`: the pause after a call with an unknown outcome.
- * - `worker`: a channel of the family may be called now.
- * - `place`, `slow_start`, `cooldown`, `resume`: what keeps calls of the model from every channel of the family: its
- *   places are taken, few calls at once after a cooldown, a cooldown, a pause. Where channels differ, the first of these.
- * - `channel`: the family has no channel.
- */
-export type WaitingFor =
-  | 'answer'
-  | 'backoff'
-  | 'worker'
-  | 'place'
-  | 'slow_start'
-  | 'cooldown'
-  | 'resume'
-  | 'channel'
+/** Who waits for what. */
+export type Queue = Omit<AnswerOf<typeof queue>, 'object'>
 
 /** Reads the live tasks and the channels from one snapshot. `channels` are those of the operator's file. */
 export async function readQueue(pool: Pool, channels: readonly Channel[]): Promise<Queue> {

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import { unreadableStoreMsMax } from '../../domain/limits.ts'
-import type { Action, Family, ImageSize, ModelId } from '../../domain/models/models.ts'
-import type { Route } from '../../domain/tasks/imageRequest.ts'
-import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
+import type { Family } from '../../domain/models/models.ts'
 import type { TaskStart } from '../../domain/tasks/taskStart.ts'
+import type { Row } from '../row.ts'
+import { isSyncSql } from '../tasks/readTask.ts'
 
 // A statement that claims due tasks also plans their next checks. So no task is claimed twice at once, whichever
 // worker claims, and a task whose worker dies is due again. The rows to claim are chosen in a materialized part of
@@ -26,7 +26,8 @@ function nextCheckSql(firstMs: number): string {
 }
 
 const startColumns = `task.task_id as "taskId", account_id as "accountId", family, model, action,
-    size, route, encode(key_digest, 'hex') as "keyDigest"`
+    size, ${isSyncSql} as sync,
+    encode(key_digest, 'hex') as "keyDigest"`
 
 /**
  * Claims due live tasks of one family without a run and without an open call. The account with the fewest open calls
@@ -37,11 +38,11 @@ export async function claimUnstarted(
   family: Family,
   limit: number,
 ): Promise<readonly TaskStart[]> {
-  const { rows } = await pool.query<StartRow>({
+  const { rows } = await pool.query<Row<TaskStart>>({
     text: unstartedSql,
     values: [family, limit],
   })
-  return rows.map(startOf)
+  return rows.map(defined)
 }
 
 /** Chooses more tasks than it claims, because another worker may be claiming the first ones at this moment. */
@@ -83,12 +84,12 @@ export type DueTask = {
 
 /** Claims due live tasks that have a run or are past their deadline, longest overdue first. */
 export async function claimToCheck(pool: Pool, limit: number): Promise<readonly DueTask[]> {
-  const { rows } = await pool.query<StartRow & Omit<DueTask, 'start'>>({
+  const { rows } = await pool.query<Row<TaskStart> & Omit<DueTask, 'start'>>({
     text: toCheckSql,
     values: [limit, unreadableStoreMsMax],
   })
   return rows.map(({ started, attempts, callOpen, pastEnd, graceOver, ...row }) => {
-    return { start: startOf(row), started, attempts, callOpen, pastEnd, graceOver }
+    return { start: defined(row), started, attempts, callOpen, pastEnd, graceOver }
   })
 }
 
@@ -124,18 +125,4 @@ export async function makeDue(pool: Pool, taskId: string): Promise<void> {
       where task_id = $1 and next_check_at > now() and completed_at is null`,
     values: [taskId],
   })
-}
-
-type StartRow = Omit<TaskStart, 'sync' | 'size' | 'keyDigest'> & {
-  readonly family: Family
-  readonly model: ModelId
-  readonly action: Action
-  readonly size: ImageSize | null
-  readonly route: Route
-  readonly keyDigest: string | null
-}
-
-/** Returns what the start of a task's workflow needs. */
-function startOf({ route, size, keyDigest, ...row }: StartRow): TaskStart {
-  return { ...row, sync: isSyncRoute(route), ...defined({ size, keyDigest }) }
 }

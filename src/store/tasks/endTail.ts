@@ -1,6 +1,6 @@
-import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import { newDeliveryIdSql } from '../webhooks/deliveries.ts'
 import { downloadGraceSql, unusedAnswerKeptSql } from './lifetimes.ts'
+import { isSyncSql } from './readTask.ts'
 
 /** The columns of an ended task that `tailSql` reads, besides `channel`: that of its answer, or of its last attempt. */
 export const endedSql = `task_id, account_id, key_id, route, model, credits, retry_of, status, created_at, completed_at,
@@ -48,7 +48,7 @@ export const tailSql = `
   ), freed as (
     delete from idempotency_key using done
     where idempotency_key.task_id = done.task_id and done.status = 'failed'
-      and done.route in (${syncRoutes.map((route) => `'${route}'`).join(', ')})
+      and ${isSyncSql}
       and done.failure_cause <> 'cancelled'
       and (not done.work_possible or done.failure_code = 'rate_limit_exceeded')
   )

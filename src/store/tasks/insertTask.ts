@@ -36,7 +36,7 @@ export type InsertTaskResult =
       readonly createdAtMs: number
       readonly requests?: RequestsState
     }
-  /** The idempotency key already names another task. Nothing was written. */
+  /** The idempotency key already names another task, which is not due for the purge. Nothing was written. */
   | { readonly kind: 'key_taken' }
   /** The account has reached one of its limits. Nothing was written. */
   | { readonly kind: 'over_limit'; readonly limit: OverLimit }
@@ -132,9 +132,10 @@ function valuesOf(task: NewTask): unknown[] {
  */
 const insertSql = `
   with claim as (
-    insert into idempotency_key (account_id, key_digest, task_id)
+    insert into idempotency_key as known (account_id, key_digest, task_id)
     select $2, $12, $1 where $12::bytea is not null
-    on conflict do nothing
+    on conflict (account_id, key_digest) do update set task_id = excluded.task_id
+      where exists (select from task where task.task_id = known.task_id and purge_at <= now())
     returning 1
   ), accepted as (
     insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,

@@ -1,15 +1,16 @@
 import type { Pool } from 'pg'
+import { defined } from '../../domain/defined.ts'
 import type { TaskFailureCode } from '../../domain/failure.ts'
 import type { Action, ModelId } from '../../domain/models/models.ts'
 import type { PublicStatus, TaskView } from '../../domain/tasks/task.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { keyDigestsOf, keyedSql } from './keyedTasks.ts'
-import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
+import { isKept, taskViewColumns } from './readTask.ts'
 
 // Lists read the ids of their rows from indexes that hold every column of a filter, and then only these rows. A filter
 // that matches nothing reads the whole index of the account, or of all: about 0.2 s for a million tasks.
 
-/** A field that is absent matches every task. Instants are ISO 8601 texts with microseconds. */
+/** A field that is absent matches every task. Instants are ISO 8601 texts, with up to six digits after the second. */
 export type OwnTaskFilter = {
   readonly status?: PublicStatus
   readonly model?: ModelId
@@ -40,9 +41,6 @@ export async function listOwnTasks(
   return { rows, hasMore: listed.length > limit }
 }
 
-/** An instant, given as milliseconds before PostgreSQL's now or as epoch milliseconds. */
-export type Since = { readonly agoMs: number } | { readonly atMs: number }
-
 /** A field that is absent matches every task. */
 export type TaskFilter = OwnTaskFilter & {
   readonly accountId?: string
@@ -51,7 +49,6 @@ export type TaskFilter = OwnTaskFilter & {
   readonly failureCode?: TaskFailureCode
   /** As the client sent it. */
   readonly idempotencyKey?: string
-  readonly since?: Since
   /** Whether to leave out tasks that were retried. */
   readonly notRetried?: boolean
 }
@@ -98,7 +95,7 @@ export async function listTasks(
     values,
   })
   return rows.map(({ accountName, keyId, ...row }) => ({
-    task: taskViewOf(row),
+    task: defined(row),
     accountName,
     keyId,
   }))
@@ -134,7 +131,7 @@ function parameters(): { readonly values: unknown[]; readonly place: Place } {
 
 function conditionsOf(filter: TaskFilter, place: Place): string[] {
   const { account, accountId, status, model, action, failureCode, idempotencyKey } = filter
-  const { createdAfter, createdBefore, since, notRetried } = filter
+  const { createdAfter, createdBefore, notRetried } = filter
   const conditions = [isKept]
   if (accountId !== undefined) conditions.push(`account_id = ${place(accountId)}`)
   if (account !== undefined) {
@@ -154,13 +151,6 @@ function conditionsOf(filter: TaskFilter, place: Place): string[] {
   }
   if (createdBefore !== undefined) {
     conditions.push(`created_at < ${place(createdBefore)}::timestamptz`)
-  }
-  if (since !== undefined) {
-    conditions.push(
-      'agoMs' in since
-        ? `created_at >= now() - ${place(since.agoMs)}::float8 * interval '1 millisecond'`
-        : `created_at >= to_timestamp(${place(since.atMs)}::float8 / 1000)`,
-    )
   }
   if (notRetried === true) {
     conditions.push('not exists (select from task retry where retry.retry_of = task.task_id)')

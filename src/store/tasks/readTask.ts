@@ -1,11 +1,10 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { FailureCause, TaskFailureCode } from '../../domain/failure.ts'
 import type { JsonObject } from '../../domain/json.ts'
-import type { ImageMimeType, ModelId } from '../../domain/models/models.ts'
-import type { Route } from '../../domain/tasks/imageRequest.ts'
-import type { TaskStatus, TaskView } from '../../domain/tasks/task.ts'
+import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
+import type { TaskView } from '../../domain/tasks/task.ts'
 import type { NativeResponse } from '../../domain/upstream/nativeResponse.ts'
+import type { Row } from '../row.ts'
 
 /**
  * Returns a task as the lookup shows it, with its native response if that is still kept. With `accountId`, only a task
@@ -25,9 +24,11 @@ export async function readTask(
   })
   const [row] = rows
   // A succeeded task has its native response until the sweep deletes its image.
-  if (row === undefined || row.native === null) return row && taskViewOf(row)
-  const native: NativeResponse = JSON.parse(row.native)
-  return { ...taskViewOf(row), native }
+  if (row === undefined) return undefined
+  const { native, ...view } = row
+  if (native === null) return defined(view)
+  const parsed: NativeResponse = JSON.parse(native)
+  return { ...defined(view), native: parsed }
 }
 
 /**
@@ -40,7 +41,7 @@ export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskV
     text: `select ${taskViewColumns} from task where task_id = $1 and ${isKept}`,
     values: [taskId],
   })
-  return rows[0] && taskViewOf(rows[0])
+  return rows[0] && defined(rows[0])
 }
 
 /**
@@ -62,6 +63,14 @@ export async function readNativeRejection(
   return parsed
 }
 
+/** A task without its native response. */
+export type TaskViewRow = Row<Omit<TaskView, 'native'>>
+
+/** The failure of a row of `task`, as `TaskFailure`. Null for a task that has not failed. */
+export const failureSql = `case when failure_code is not null then json_strip_nulls(json_build_object(
+    'code', failure_code, 'cause', failure_cause, 'workPossible', work_possible,
+    'retryAfterMs', failure_retry_after_ms)) end`
+
 /**
  * The columns of `TaskViewRow`, for statements that read `task` without an alias. The creation time is in
  * whole seconds, as clients see it in every answer.
@@ -75,73 +84,13 @@ export const taskViewColumns = `
   (extract(epoch from task.processing_at) * 1000)::float8 as "processingAtMs",
   (extract(epoch from task.completed_at) * 1000)::float8 as "completedAtMs",
   (extract(epoch from task.expires_at) * 1000)::float8 as "expiresAtMs",
-  task.failure_code as "failureCode", task.failure_cause as "failureCause",
-  task.work_possible as "workPossible", task.failure_retry_after_ms as "retryAfterMs",
-  task.answer_id as "answerId", task.asset_mime_type as "mimeType", task.asset_bytes as bytes,
-  task.asset_sha256 as sha256`
+  ${failureSql} as failure,
+  case when task.answer_id is not null then json_build_object(
+    'answerId', task.answer_id, 'mimeType', task.asset_mime_type, 'bytes', task.asset_bytes,
+    'sha256', task.asset_sha256) end as asset`
 
 /** The condition on a row of `task` that its record is not due for the purge. */
 export const isKept = '(purge_at is null or purge_at > now())'
 
-export type TaskViewRow = {
-  readonly taskId: string
-  readonly accountId: string
-  readonly route: Route
-  readonly model: ModelId
-  readonly status: TaskStatus
-  readonly credits: number
-  readonly createdAtMs: number
-  readonly nowMs: number
-  readonly startedAtMs: number | null
-  readonly processingAtMs: number | null
-  readonly completedAtMs: number | null
-  readonly expiresAtMs: number | null
-  readonly failureCode: TaskFailureCode | null
-  readonly failureCause: FailureCause | null
-  readonly workPossible: boolean | null
-  readonly retryAfterMs: number | null
-  readonly answerId: string | null
-  readonly mimeType: ImageMimeType | null
-  readonly bytes: number | null
-  readonly sha256: string | null
-}
-
-/** Returns the domain's view of a row. Fields that do not apply to the task are absent. */
-export function taskViewOf(row: TaskViewRow): TaskView {
-  const { taskId, accountId, route, model, status, credits, createdAtMs, nowMs } = row
-  return {
-    taskId,
-    accountId,
-    route,
-    model,
-    status,
-    credits,
-    createdAtMs,
-    nowMs,
-    ...defined({
-      startedAtMs: row.startedAtMs,
-      processingAtMs: row.processingAtMs,
-      completedAtMs: row.completedAtMs,
-      expiresAtMs: row.expiresAtMs,
-    }),
-    ...failureOf(row),
-    ...assetOf(row),
-  }
-}
-
-function failureOf(row: TaskViewRow): Pick<TaskView, 'failure'> {
-  if (row.failureCode === null || row.failureCause === null) return {}
-  const failure = {
-    code: row.failureCode,
-    cause: row.failureCause,
-    workPossible: row.workPossible ?? false,
-  }
-  if (row.retryAfterMs === null) return { failure }
-  return { failure: { ...failure, retryAfterMs: row.retryAfterMs } }
-}
-
-function assetOf(row: TaskViewRow): Pick<TaskView, 'asset'> {
-  const { answerId, mimeType, bytes, sha256 } = row
-  if (answerId === null || mimeType === null || bytes === null || sha256 === null) return {}
-  return { asset: { answerId, mimeType, bytes, sha256 } }
-}
+/** The condition on a row of `task` that a client waited for the image on an open connection. */
+export const isSyncSql = `route in (${syncRoutes.map((route) => `'${route}'`).join(', ')})`

@@ -3,7 +3,8 @@ import type { ListedTask } from './listTasks.ts'
 import type { Action, ImageSize, Quality } from '../../domain/models/models.ts'
 import { defined } from '../../domain/defined.ts'
 import type { TaskViewRow } from './readTask.ts'
-import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
+import { isKept, taskViewColumns } from './readTask.ts'
+import type { Row } from '../row.ts'
 
 /** Everything about one task except its prompt. */
 export type TaskDetail = ListedTask & {
@@ -46,46 +47,18 @@ export type TimelineEvent = {
   readonly detail: Readonly<Record<string, string | number>>
 }
 
-type DetailRow = TaskViewRow &
-  Pick<
-    TaskDetail,
-    'accountName' | 'keyId' | 'action' | 'acceptedAtMs' | 'deadlineAtMs' | 'timeline'
-  > & {
-    readonly size: ImageSize | null
-    readonly quality: Quality | null
-    readonly purgeAtMs: number | null
-    readonly retryOf: string | null
-    readonly retriedAs: string | null
-    readonly traceparent: string | null
-    readonly requestId: string | null
-  }
-
 /**
  * Returns a task with its timeline, all from one snapshot. Returns `undefined` when the task is unknown, purged or due
  * for the purge.
  */
 export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDetail | undefined> {
+  type DetailRow = Row<Omit<TaskDetail, 'task'>> & { readonly task: TaskViewRow }
   const { rows } = await pool.query<DetailRow>({
     name: 'read-task-detail',
     text: detailSql,
     values: [taskId],
   })
-  return rows[0] && detailOf(rows[0])
-}
-
-function detailOf(row: DetailRow): TaskDetail {
-  const { accountName, keyId, action, acceptedAtMs, deadlineAtMs, timeline } = row
-  const { size, quality, purgeAtMs, retryOf, retriedAs, traceparent, requestId } = row
-  return {
-    task: taskViewOf(row),
-    accountName,
-    keyId,
-    action,
-    acceptedAtMs,
-    deadlineAtMs,
-    timeline,
-    ...defined({ size, quality, purgeAtMs, retryOf, retriedAs, traceparent, requestId }),
-  }
+  return rows[0] && { ...defined(rows[0]), task: defined(rows[0].task) }
 }
 
 /**
@@ -139,8 +112,8 @@ const eventsSql = `
   from webhook_delivery where webhook_delivery.task_id = task.task_id`
 
 const detailSql = `
-  select ${taskViewColumns}, account.name as "accountName", key_id as "keyId", action, size, quality, traceparent,
-    request_id as "requestId",
+  select (select to_json(view) from (select ${taskViewColumns}) view) as task,
+    account.name as "accountName", key_id as "keyId", action, size, quality, traceparent, request_id as "requestId",
     (extract(epoch from task.created_at) * 1000)::float8 as "acceptedAtMs",
     (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
     (extract(epoch from purge_at) * 1000)::float8 as "purgeAtMs",

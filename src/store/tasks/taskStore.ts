@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { findCaller } from '../accounts/apiKeys.ts'
 import { discardUpload, openUpload } from '../reconcile/uploads.ts'
-import { findKeyedTask, freeKey } from './idempotencyKey.ts'
+import { findKeyedTask } from './idempotencyKey.ts'
 import type { NewTask } from './insertTask.ts'
 import { insertTask } from './insertTask.ts'
 import { readNativeRejection, readTask, readTaskOfImage } from './readTask.ts'
@@ -12,7 +12,6 @@ export function createTaskStore(pool: Pool) {
     findCaller: (secretHashes: readonly Uint8Array[]) => findCaller(pool, secretHashes),
     findKeyedTask: (accountId: string, keyDigest: Uint8Array) =>
       findKeyedTask(pool, accountId, keyDigest),
-    freeKey: (accountId: string, keyDigest: Uint8Array) => freeKey(pool, accountId, keyDigest),
     insertTask: (task: NewTask) => insertTask(pool, task),
     readTask: (taskId: string, accountId?: string) => readTask(pool, taskId, accountId),
     readTaskOfImage: (taskId: string) => readTaskOfImage(pool, taskId),

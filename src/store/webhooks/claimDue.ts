@@ -2,10 +2,9 @@ import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { ClaimedDelivery } from '../../domain/webhooks/delivery.ts'
 import { claimMs, inFlightMax } from '../../domain/webhooks/delivery.ts'
-import type { SecretVersion } from '../../domain/webhooks/webhook.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { TaskViewRow } from '../tasks/readTask.ts'
-import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
+import { taskViewColumns } from '../tasks/readTask.ts'
 
 /** How many deliveries to claim at most, and whether also those of webhooks whose last try failed. */
 export type ClaimRoom = { readonly places: number; readonly failingToo: boolean }
@@ -31,7 +30,7 @@ export async function claimDue(
       values: [places, failingToo, inFlightMax],
     })
     if (locked.rows.length === 0) return []
-    const { rows } = await client.query<ClaimedRow & TaskViewRow>({
+    const { rows } = await client.query<ClaimedRow>({
       name: 'claim-due',
       text: claimSql,
       values: [locked.rows.map(({ webhookId }) => webhookId), places, inFlightMax, claimMs],
@@ -90,34 +89,17 @@ const claimSql = `
     from due where d.delivery_id = due.delivery_id
     returning d.*
   )
-  select d.delivery_id as "deliveryId", d.webhook_id as "ofWebhook", d.event, d.tries, d.claim, w.url,
-    (extract(epoch from d.created_at) * 1000)::float8 as "deliveryCreatedAtMs",
+  select d.delivery_id as "deliveryId", d.webhook_id as "webhookId", d.event, d.tries, d.claim, w.url,
+    (extract(epoch from d.created_at) * 1000)::float8 as "createdAtMs",
     jsonb_build_array(jsonb_build_object('keyId', w.key_id, 'version', w.version))
       || case when w.previous_until > clock_timestamp() then jsonb_build_array(
         jsonb_build_object('keyId', w.previous_key_id, 'version', w.version - 1))
       else '[]' end as secrets,
-    t.*
-  from claimed d join webhook w using (webhook_id)
-  left join lateral (select ${taskViewColumns} from task where task.task_id = d.task_id) t on true`
+    (select to_json(t) from (select ${taskViewColumns} from task where task.task_id = d.task_id) t) as task
+  from claimed d join webhook w using (webhook_id)`
 
-type ClaimedRow = Pick<ClaimedDelivery, 'deliveryId' | 'event' | 'url' | 'tries' | 'claim'> & {
-  readonly ofWebhook: string
-  readonly deliveryCreatedAtMs: number
-  readonly secrets: SecretVersion[]
-}
+type ClaimedRow = Omit<ClaimedDelivery, 'task'> & { readonly task: TaskViewRow | null }
 
-function claimedOf(row: ClaimedRow & TaskViewRow): ClaimedDelivery {
-  const { deliveryId, ofWebhook, event, url, secrets, tries, claim, deliveryCreatedAtMs } = row
-  const task = event === 'webhook.test' ? undefined : taskViewOf(row)
-  return {
-    deliveryId,
-    webhookId: ofWebhook,
-    event,
-    url,
-    secrets,
-    createdAtMs: deliveryCreatedAtMs,
-    tries,
-    claim,
-    ...defined({ task }),
-  }
+function claimedOf({ task, ...row }: ClaimedRow): ClaimedDelivery {
+  return { ...row, ...defined({ task: task && defined(task) }) }
 }

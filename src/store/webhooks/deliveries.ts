@@ -1,8 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { Delivery, DeliveryAttempt } from '../../domain/webhooks/delivery.ts'
+import type { Delivery } from '../../domain/webhooks/delivery.ts'
 import { testDeliveriesMax } from '../../domain/webhooks/webhook.ts'
-import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
+import { runStatement, withTransaction } from '../connection/transaction.ts'
+import type { Row } from '../row.ts'
 
 /** The id of a new delivery, which is also the `webhook-id` of all its tries. */
 export const newDeliveryIdSql = `'whd_' || replace(gen_random_uuid()::text, '-', '')`
@@ -27,12 +28,12 @@ export async function listDeliveries(
     conditions.push(`and (created_at, delivery_id) < (
       select created_at, delivery_id from webhook_delivery where delivery_id = $${values.push(after)})`)
   }
-  const { rows } = await pool.query<DeliveryRow>(
+  const { rows } = await pool.query<Row<Delivery>>(
     `select ${deliveryColumns} from webhook_delivery where webhook_id = $1 ${conditions.join(' ')}
      order by created_at desc, delivery_id desc limit $2`,
     values,
   )
-  return rows.map(deliveryOf)
+  return rows.map(defined)
 }
 
 /** Returns a delivery of the webhook, or `undefined` when the webhook has no such delivery. */
@@ -41,33 +42,40 @@ export async function readDelivery(
   webhookId: string,
   deliveryId: string,
 ): Promise<Delivery | undefined> {
-  const { rows } = await pool.query<DeliveryRow>(
+  const { rows } = await pool.query<Row<Delivery>>(
     `select ${deliveryColumns} from webhook_delivery where webhook_id = $1 and delivery_id = $2`,
     [webhookId, deliveryId],
   )
-  return rows[0] && deliveryOf(rows[0])
+  return rows[0] && defined(rows[0])
 }
 
 /**
- * Makes a delivery of an active webhook due now and begins a new round of tries. The delivery keeps its id and its
- * earlier tries. A try may be under way. Because of the new claim number, a failure of that try no longer counts, and
- * the new round begins when the claim of that try has ended. Returns `undefined` when the webhook is not active or
- * has no such delivery.
+ * Makes a delivery due now and begins a new round of tries. The delivery keeps its id and its earlier tries. A try may
+ * be under way. Because of the new claim number, a failure of that try no longer counts, and the new round begins when
+ * the claim of that try has ended. Returns `disabled` when its webhook is not active, and `missing` when there is no such
+ * delivery, of this webhook or of any that is not deleted.
  */
 export async function redeliver(
   pool: Pool | PoolClient,
-  webhookId: string,
   deliveryId: string,
-): Promise<Delivery | undefined> {
-  const rows = await runStatement<DeliveryRow>(pool, {
+  webhookId?: string,
+): Promise<Delivery | 'missing' | 'disabled'> {
+  const values = [deliveryId, webhookId ?? null]
+  const wanted = 'delivery_id = $1 and ($2::text is null or webhook_id = $2)'
+  const [due] = await runStatement<Row<Delivery>>(pool, {
     text: `update webhook_delivery
       set status = 'pending', tries = 0, next_attempt_at = clock_timestamp(), claim = claim + 1
-      where webhook_id = $1 and delivery_id = $2
-        and exists (select from webhook where webhook_id = $1 and status = 'active')
+      where ${wanted} and webhook_id in (select webhook_id from webhook where status = 'active')
       returning ${deliveryColumns}`,
-    values: [webhookId, deliveryId],
+    values,
   })
-  return rows[0] && deliveryOf(rows[0])
+  if (due !== undefined) return defined(due)
+  const found = await runStatement(pool, {
+    text: `select from webhook_delivery
+      where ${wanted} and webhook_id in (select webhook_id from webhook where status <> 'deleted')`,
+    values,
+  })
+  return found.length === 0 ? 'missing' : 'disabled'
 }
 
 /**
@@ -86,37 +94,26 @@ export async function insertTestDelivery(
       [webhookId],
     )
     if (rowCount === 0) return undefined
-    const { rows } = await client.query<DeliveryRow>(
-      `insert into webhook_delivery (delivery_id, webhook_id, event)
-       values (${newDeliveryIdSql}, $1, 'webhook.test') returning ${deliveryColumns}`,
+    const pending = await client.query(
+      `select from webhook_delivery where webhook_id = $1 and task_id is null and status = 'pending'`,
       [webhookId],
     )
+    if ((pending.rowCount ?? 0) >= testDeliveriesMax) return 'too_many'
     await client.query(
       `delete from webhook_delivery where status <> 'pending' and delivery_id in (
          select delivery_id from webhook_delivery where webhook_id = $1 and task_id is null
          order by (status = 'pending') desc, created_at desc offset $2)`,
-      [webhookId, testDeliveriesMax],
+      [webhookId, testDeliveriesMax - 1],
     )
-    const left = await client.query<{ count: number }>(
-      `select count(*)::int as count from webhook_delivery
-       where webhook_id = $1 and task_id is null`,
+    const { rows } = await client.query<Row<Delivery>>(
+      `insert into webhook_delivery (delivery_id, webhook_id, event)
+       values (${newDeliveryIdSql}, $1, 'webhook.test') returning ${deliveryColumns}`,
       [webhookId],
     )
-    if ((left.rows[0]?.count ?? 0) > testDeliveriesMax) return rollback('too_many')
-    return rows[0] && deliveryOf(rows[0])
+    return rows[0] && defined(rows[0])
   })
 }
 
 const deliveryColumns = `delivery_id as "deliveryId", webhook_id as "webhookId", event,
   task_id as "taskId", status, (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
   attempts, (extract(epoch from next_attempt_at) * 1000)::float8 as "nextAttemptAtMs"`
-
-type DeliveryRow = Omit<Delivery, 'taskId' | 'nextAttemptAtMs'> & {
-  readonly taskId: string | null
-  readonly nextAttemptAtMs: number | null
-  readonly attempts: DeliveryAttempt[]
-}
-
-function deliveryOf({ taskId, nextAttemptAtMs, ...row }: DeliveryRow): Delivery {
-  return { ...row, ...defined({ taskId, nextAttemptAtMs }) }
-}

@@ -36,7 +36,7 @@ export function createWebhookStore(pool: Pool) {
       listDeliveries(pool, webhookId, page),
     readDelivery: (webhookId: string, deliveryId: string) =>
       readDelivery(pool, webhookId, deliveryId),
-    redeliver: (webhookId: string, deliveryId: string) => redeliver(pool, webhookId, deliveryId),
+    redeliver: (deliveryId: string, webhookId: string) => redeliver(pool, deliveryId, webhookId),
   }
 }
 

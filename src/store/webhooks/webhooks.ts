@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import type { SecretVersion, Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { rotationMs, webhooksMax } from '../../domain/webhooks/webhook.ts'
-import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
+import { runStatement, withTransaction } from '../connection/transaction.ts'
 
 export type NewWebhook = {
   readonly webhookId: string
@@ -14,31 +14,31 @@ export type NewWebhook = {
 /** Inserts a webhook. Returns `undefined` when the account has `webhooksMax` webhooks already. */
 export async function insertWebhook(pool: Pool, webhook: NewWebhook): Promise<Webhook | undefined> {
   const { webhookId, accountId, url, events, secret } = webhook
-  return withTransaction<Webhook | undefined>(pool, async (client) => {
+  return withTransaction(pool, async (client) => {
     // Two inserts of one account take turns, so that the second one counts the first.
     await client.query('select from account where account_id = $1 for no key update', [accountId])
-    const { rows } = await client.query<WebhookRow>(
+    const counted = await client.query(
+      `select from webhook where account_id = $1 and status <> 'deleted'`,
+      [accountId],
+    )
+    if ((counted.rowCount ?? 0) >= webhooksMax) return undefined
+    const { rows } = await client.query<Webhook>(
       `insert into webhook (webhook_id, account_id, url, events, key_id, version)
        values ($1, $2, $3, $4, $5, $6) returning ${webhookColumns}`,
       [webhookId, accountId, url, events, secret.keyId, secret.version],
     )
-    const counted = await client.query<{ count: number }>(
-      `select count(*)::int as count from webhook where account_id = $1 and status <> 'deleted'`,
-      [accountId],
-    )
-    if ((counted.rows[0]?.count ?? 0) > webhooksMax) return rollback<Webhook | undefined>(undefined)
-    return rows[0] && webhookOf(rows[0])
+    return rows[0]
   })
 }
 
 /** Returns the webhooks of an account, newest first. There are at most `webhooksMax`. */
 export async function listWebhooks(pool: Pool, accountId: string): Promise<readonly Webhook[]> {
-  const { rows } = await pool.query<WebhookRow>(
+  const { rows } = await pool.query<Webhook>(
     `select ${webhookColumns} from webhook where account_id = $1 and status <> 'deleted'
      order by created_at desc, webhook_id desc`,
     [accountId],
   )
-  return rows.map(webhookOf)
+  return rows
 }
 
 /** Returns a webhook of the account, or `undefined` when the account has no such webhook. */
@@ -47,11 +47,11 @@ export async function readWebhook(
   accountId: string,
   webhookId: string,
 ): Promise<Webhook | undefined> {
-  const { rows } = await pool.query<WebhookRow>(
+  const { rows } = await pool.query<Webhook>(
     `select ${webhookColumns} from webhook where ${ownSql}`,
     [accountId, webhookId],
   )
-  return rows[0] && webhookOf(rows[0])
+  return rows[0]
 }
 
 /**
@@ -65,11 +65,11 @@ export async function enableWebhook(
 ): Promise<Webhook | undefined> {
   if ((await readWebhook(pool, accountId, webhookId)) === undefined) return undefined
   while ((await endPending(pool, webhookId)) > 0);
-  const { rows } = await pool.query<WebhookRow>(
+  const { rows } = await pool.query<Webhook>(
     `update webhook set status = 'active' where ${ownSql} returning ${webhookColumns}`,
     [accountId, webhookId],
   )
-  return rows[0] && webhookOf(rows[0])
+  return rows[0]
 }
 
 /**
@@ -82,13 +82,13 @@ export async function rotateSecret(
   webhookId: string,
   keyId: string,
 ): Promise<Webhook | undefined> {
-  const { rows } = await pool.query<WebhookRow>(
+  const { rows } = await pool.query<Webhook>(
     `update webhook set previous_key_id = key_id, key_id = $3, version = version + 1,
        previous_until = clock_timestamp() + $4 * interval '1 millisecond'
      where ${ownSql} returning ${webhookColumns}`,
     [accountId, webhookId, keyId, rotationMs],
   )
-  return rows[0] && webhookOf(rows[0])
+  return rows[0]
 }
 
 /**
@@ -174,14 +174,5 @@ export async function neededKeyIds(pool: Pool): Promise<readonly string[]> {
 const ownSql = `account_id = $1 and webhook_id = $2 and status <> 'deleted'`
 
 const webhookColumns = `webhook_id as "webhookId", account_id as "accountId", url, events, status,
-  (extract(epoch from created_at) * 1000)::float8 as "createdAtMs", key_id as "keyId", version`
-
-type WebhookRow = Omit<Webhook, 'secret' | 'events'> & {
-  readonly events: WebhookEvent[]
-  readonly keyId: string
-  readonly version: number
-}
-
-function webhookOf({ keyId, version, ...row }: WebhookRow): Webhook {
-  return { ...row, secret: { keyId, version } }
-}
+  (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
+  json_build_object('keyId', key_id, 'version', version) as secret`

@@ -103,10 +103,9 @@ export function createWebhookService(deps: WebhookServiceDeps) {
     ): Promise<Result<Delivery, RequestFailure>> => {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
-      const delivery = await store.redeliver(webhookId, deliveryId)
-      if (delivery !== undefined) return succeed(delivery)
-      const exists = (await store.readDelivery(webhookId, deliveryId)) !== undefined
-      return fail({ tag: exists ? 'webhook_disabled' : 'delivery_not_found' })
+      const delivery = await store.redeliver(deliveryId, webhookId)
+      if (delivery === 'missing') return fail({ tag: 'delivery_not_found' })
+      return delivery === 'disabled' ? fail({ tag: 'webhook_disabled' }) : succeed(delivery)
     },
   }
 }

@@ -87,14 +87,14 @@ async function withEnvironment<Value>(
   }
 }
 
-function opened(): Promise<never> {
-  return Promise.reject(new Error('a part was opened'))
+function opened(): never {
+  throw new Error('a part was opened')
 }
 
 /** A CLI whose every part throws when a command opens it, for tests of usage errors. */
 export const closedContext: CliContext = {
   service: opened,
-  operations: opened,
+  operator: opened,
   show: () => {},
   withProgress: (_text, work) => work(),
 }

@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { newAccountId } from '../../../src/domain/accounts/account.ts'
-import { createIssueKey } from '../../../src/tasks/apiKeys.ts'
-import { createAccountStore } from '../../../src/store/accounts/accountStore.ts'
+import { newKeyId } from '../../../src/domain/accounts/apiKey.ts'
+import { createAccount } from '../../../src/store/accounts/accounts.ts'
+import type { NewApiKey } from '../../../src/store/accounts/apiKeys.ts'
+import { createKey } from '../../../src/store/accounts/apiKeys.ts'
+import type { Pepper } from '../../../src/tasks/apiKeys.ts'
+import { newSecret } from '../../../src/tasks/apiKeys.ts'
 
 /** An account with one API key. */
 export type TestAccount = {
@@ -20,11 +24,25 @@ export function createAccounts(pool: Pool, keyPepper: string) {
     credits = 1_000_000,
     name = `test-${randomBytes(6).toString('hex')}`,
   ): Promise<TestAccount> => {
-    const accounts = createAccountStore(pool)
     const accountId = newAccountId(randomBytes)
-    await accounts.createAccount({ accountId, name, credits })
-    const issued = await createIssueKey({ accounts, pepper, randomBytes })(name)
-    if (issued === undefined) throw new Error('no key for an account just made')
-    return { name, accountId, keyId: issued.key.keyId, secret: issued.secret }
+    await createAccount(pool, { accountId, name, credits })
+    return { name, accountId, ...(await issueTestKey(pool, accountId, pepper)) }
   }
+}
+
+/** Makes an API key of an account. */
+export async function issueTestKey(
+  pool: Pool,
+  accountId: string,
+  pepper: Pepper,
+  terms: Partial<Pick<NewApiKey, 'expiresInMs' | 'budget'>> = {},
+) {
+  const { secret, ...hashed } = newSecret(pepper, randomBytes)
+  const { keyId } = await createKey(pool, {
+    keyId: newKeyId(randomBytes),
+    accountId,
+    ...hashed,
+    ...terms,
+  })
+  return { keyId, secret }
 }

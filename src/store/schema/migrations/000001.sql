@@ -281,7 +281,10 @@ create index task_retry_until on task (retry_until) include (account_id, retry_b
 -- spent. So an image that is paid for changes no balance, and waits for no other task of its account.
 create view account_balance as
   select account_id, available, coalesce(held, 0) as held, deposited - available - coalesce(held, 0) as spent, deposited,
-    coalesce(live_tasks, 0) as live_tasks, account_limits(balance) as limits
+    json_strip_nulls(json_build_object(
+      'requests', account_limits(balance) -> 'requests',
+      'liveTasks', case when live_tasks_limit is not null
+        then json_build_object('limit', live_tasks_limit, 'used', coalesce(live_tasks, 0)) end)) as limits
   from balance left join (
     select account_id, sum(credits)::bigint as held, count(*) as live_tasks
     from task where completed_at is null group by account_id
@@ -313,8 +316,6 @@ create table upload (
   next_try_at timestamptz
 );
 create index upload_task on upload (task_id);
--- For metrics: inputs that tasks hold.
-create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
 -- One row for each process that makes upstream calls. The process sends a beat every second while it runs, and
@@ -549,7 +550,6 @@ create function open_attempt(
   the_channel text, concurrency_max integer, timeout_ms float8, lease_grace_ms float8
 ) returns table (
   outcome text,
-  account_id text,
   model text,
   -- The number of the attempt whose key the call sends upstream: after an unknown outcome, that attempt's.
   key_n integer,
@@ -595,7 +595,6 @@ begin
     values (the_task, the_n, the_channel, t.model, the_answer, the_process, the_via, lease_until);
   end if;
   if outcome = 'opened' then
-    account_id := t.account_id;
     model := t.model;
     request := t.request;
     key_n := coalesce(

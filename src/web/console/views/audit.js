@@ -5,7 +5,7 @@ import { listing } from '../parts/listing.js'
 import { code, state, when } from '../parts/texts.js'
 
 /** @import { Columns } from '../parts/table.js' */
-/** @import { AuditJson } from '../../../operations/audit.ts' */
+/** @import { AuditJson } from '../../../store/audit.ts' */
 
 /**
  * Who changed what, newest first.

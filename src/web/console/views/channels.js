@@ -7,7 +7,7 @@ import { table } from '../parts/table.js'
 import { numberText, state, when } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { ChannelJson } from '../../../operations/channels.ts' */
+/** @import { ChannelJson } from '../../../store/channels/channelAdmin.ts' */
 
 /** The channels and what they do now. */
 export function ChannelsView() {

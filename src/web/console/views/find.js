@@ -8,7 +8,7 @@ import { table } from '../parts/table.js'
 import { code, nameIn } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { FoundJson } from '../../../operations/find.ts' */
+/** @import { Found } from '../../../store/operator/findById.ts' */
 
 /**
  * What an id belongs to. One hit leads on at once.
@@ -16,7 +16,7 @@ import { code, nameIn } from '../parts/texts.js'
  */
 export function FindView({ query }) {
   const { id = '' } = query
-  /** @type {Reading<{ readonly data: readonly FoundJson[] }>} */
+  /** @type {Reading<{ readonly data: readonly Found[] }>} */
   const { value, failure, loading } = useRead(`find${queryOf({ id })}`)
   const [only, other] = value?.data ?? []
   const link = !loading && only && !other ? linkOf(only) : undefined
@@ -49,7 +49,7 @@ export function FindView({ query }) {
   `
 }
 
-/** @param {FoundJson} found */
+/** @param {Found} found */
 function linkOf({ kind, id, account, task_id: task }) {
   if (kind === 'task') return linkTo(['tasks', id])
   if (kind === 'delivery' && task) return linkTo(['tasks', task])

@@ -12,7 +12,8 @@ import { webhookState } from './webhooks.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Columns } from '../parts/table.js' */
-/** @import { DeliveryJson, WebhookJson } from '../../../operations/webhooks.ts' */
+/** @import { DeliveryJson } from '../../../operations/webhooks.ts' */
+/** @import { WebhookJson } from '../../../store/webhooks/webhookAdmin.ts' */
 
 const statuses = /** @type {const} */ (['pending', 'delivered', 'failed'])
 

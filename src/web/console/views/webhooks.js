@@ -5,7 +5,7 @@ import { listing } from '../parts/listing.js'
 import { accountLink, code, link, numberText, state, when } from '../parts/texts.js'
 
 /** @import { Columns } from '../parts/table.js' */
-/** @import { WebhookJson } from '../../../operations/webhooks.ts' */
+/** @import { WebhookJson } from '../../../store/webhooks/webhookAdmin.ts' */
 
 /**
  * The webhooks of all accounts, or of one.

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Config, Environment } from '../config.ts'
 import { required } from '../config.ts'
 import type { OperatorSettings } from '../config/operatorSettings.ts'
@@ -7,23 +8,25 @@ import type { Family } from '../domain/models/models.ts'
 import { priceList } from '../domain/models/prices.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import type { CheckDeps } from '../operations/channels.ts'
+import type { KeyDeps } from '../operations/keys.ts'
+import type { OperationDeps } from '../operations/operation.ts'
 import type { QueueDeps } from '../operations/queue.ts'
 import type { CancelDeps, ListTasksDeps, RetryDeps, ShowTaskDeps } from '../operations/tasks.ts'
 
-/** What operations need besides PostgreSQL. */
-export type OperationParts = CheckDeps &
-  Pick<CancelDeps, 'endRuns'> &
-  Pick<ListTasksDeps, 'capabilities' | 'assetUrl'> &
-  Pick<QueueDeps, 'channels'> &
-  Pick<RetryDeps, 'terms'> &
-  Pick<ShowTaskDeps, 'workflowUrl'>
+/** What every operation works with: who asks, PostgreSQL, and the parts. */
+export type Operator = OperationDeps & OperatorParts
+
+export type OperatorParts = Omit<
+  CancelDeps & CheckDeps & KeyDeps & ListTasksDeps & QueueDeps & RetryDeps & ShowTaskDeps,
+  keyof OperationDeps
+>
 
 /**
  * Creates these parts. The operator's file is read once, when an operation first needs it. `environment` has the
  * credentials of its channels. Temporal's client and calls upstream are loaded when they are used, because that takes
  * time. Rows of tasks get no addresses of images.
  */
-export function createOperationParts(config: Config, environment: Environment): OperationParts {
+export function createOperatorParts(config: Config, environment: Environment): OperatorParts {
   const { operatorFilePath } = config
   let read: Promise<OperatorSettings> | undefined
   const settings = () => (read ??= readSettings())
@@ -33,6 +36,9 @@ export function createOperationParts(config: Config, environment: Environment): 
     return readOperatorSettings(path, { withKeys: false }, environment)
   }
   return {
+    randomBytes,
+    pepper: () => required(config.keyPeppers?.[0], 'KEY_PEPPER'),
+    lifetimes: config,
     capabilities: async () =>
       operatorFilePath === undefined ? builtInCapabilities : (await settings()).capabilities,
     channels: async () => (operatorFilePath === undefined ? [] : (await settings()).channels),

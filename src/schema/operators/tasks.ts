@@ -1,11 +1,9 @@
 import { z } from 'zod'
-import { anyText, refusal } from './parameters.ts'
 import { inputMimeTypes } from '../../domain/models/models.ts'
-import { listedTask } from '../../schema/answers/taskRecord.ts'
+import { listedTask } from '../answers/taskRecord.ts'
 
-export const ofTask = z.strictObject({
-  task_id: anyText.meta({ description: 'The id of a task.' }),
-})
+/** Why one of many was refused. */
+export const refusal = { reason: z.string(), message: z.string() }
 
 export const taskRow = listedTask
   .extend({

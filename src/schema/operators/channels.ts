@@ -1,0 +1,26 @@
+import { z } from 'zod'
+
+export const channel = z
+  .object({
+    name: z.string(),
+    paused_at: z.iso.datetime().nullable(),
+    pause_reason: z.string().nullable(),
+    in_flight: z.int().meta({ description: 'The calls under way.' }),
+    cooldowns: z.array(z.object({ model: z.string(), until: z.iso.datetime() })),
+  })
+  .meta({ id: 'Channel', description: 'An account at a vendor, and its state.' })
+
+export const check = z
+  .object({
+    name: z.string(),
+    result: z.enum([
+      ...(['accepted', 'refused', 'not_checked', 'unclear', 'unreachable'] as const),
+      'no_credential',
+    ]),
+    url: z.string(),
+    header: z.string().meta({ description: 'The name of the header with the credential.' }),
+    http_status: z.int().nullable(),
+    latency_ms: z.int().nullable(),
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'ChannelCheck', description: 'The answer to a call that costs nothing.' })

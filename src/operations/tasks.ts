@@ -30,7 +30,7 @@ import { invalidValue, listOf, pageOf } from './operation.ts'
 export type TaskRow = TaskRecord & { readonly account: string; readonly key_id: string }
 
 export type ListTasksDeps = OperationDeps & {
-  readonly capabilities: () => Promise<CapabilityTable>
+  readonly capabilities: () => CapabilityTable
   /** Returns the address of a task's image. Absent: rows have no addresses. */
   readonly assetUrl?: (task: TaskView) => string | undefined
 }
@@ -43,7 +43,7 @@ export async function listTasks(
   const { capabilities, assetUrl } = deps
   const listed = await matchingTasks(deps, pageOf(filter))
   if (!listed.ok) return listed
-  const models = await capabilities()
+  const models = capabilities()
   const rows = listed.value.map(({ task, accountName, keyId }) => {
     const url = assetUrl?.(task)
     const record = taskRecord(task, models[task.model].usualDurationMs, url ? { url } : undefined)
@@ -153,7 +153,7 @@ function whyNot(result: Exclude<CancelResult, 'cancelled' | 'missing'>): string 
 export type RetryDeps = OperationDeps & {
   readonly randomBytes: RandomBytes
   /** Today's prices and the time limits of the channels. Throws without an operator's file. */
-  readonly terms: () => Promise<TaskTermsDeps>
+  readonly terms: () => TaskTermsDeps
 }
 
 export type Retried = { readonly task_id: string; readonly retry_of: string }
@@ -165,7 +165,7 @@ export async function retryTask(
   deps: RetryDeps,
   taskId: string,
 ): Promise<Result<Retried, OperationFailure>> {
-  const terms = await deps.terms()
+  const terms = deps.terms()
   const change = { action: 'task.retry', target: taskId, params: {} }
   return audited(deps, change, async (client) => {
     const result = await retries.retryTask(client, {

@@ -95,7 +95,10 @@ function show(context: CliContext): Command {
     .action(async (taskId: string) => {
       const story = valueOf(await showTask(await context.operator(), taskId))
       const { timeline, ...summary } = story
-      context.show({ json: story, text: `${fields(summary)}\n\n${timelineText(timeline)}` })
+      context.show({
+        json: story,
+        text: `${fields(defined(summary))}\n\n${timelineText(timeline)}`,
+      })
     })
 }
 

@@ -8,10 +8,10 @@ export type QueueJson = AnswerOf<typeof queue>
 
 export type QueueDeps = Pick<OperationDeps, 'pool'> & {
   /** Returns the channels of the operator's file. */
-  readonly channels: () => Promise<readonly Channel[]>
+  readonly channels: () => readonly Channel[]
 }
 
 /** Shows who waits, since when and for what. */
 export async function showQueue(deps: QueueDeps): Promise<QueueJson> {
-  return { object: 'queue', ...(await readQueue(deps.pool, await deps.channels())) }
+  return { object: 'queue', ...(await readQueue(deps.pool, deps.channels())) }
 }

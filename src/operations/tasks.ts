@@ -2,13 +2,13 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
-import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
+import { isoTime } from '../domain/isoTime.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
-import { publicStatus, taskRecord } from '../domain/tasks/taskRecord.ts'
+import { taskRecord } from '../domain/tasks/taskRecord.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
@@ -17,7 +17,7 @@ import * as ends from '../store/tasks/ends.ts'
 import type { Lifetimes } from '../store/tasks/lifetimes.ts'
 import type { TaskFilter } from '../store/tasks/listTasks.ts'
 import * as store from '../store/tasks/listTasks.ts'
-import type { TaskDetail, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
+import type { TaskSummary, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import type { RetryResult } from '../store/tasks/retryTask.ts'
 import * as retries from '../store/tasks/retryTask.ts'
@@ -30,7 +30,7 @@ import { invalidValue, listOf, pageOf } from './operation.ts'
 export type TaskRow = TaskRecord & { readonly account: string; readonly key_id: string }
 
 export type ListTasksDeps = OperationDeps & {
-  readonly capabilities: () => Promise<CapabilityTable>
+  readonly capabilities: () => CapabilityTable
   /** Returns the address of a task's image. Absent: rows have no addresses. */
   readonly assetUrl?: (task: TaskView) => string | undefined
 }
@@ -43,7 +43,7 @@ export async function listTasks(
   const { capabilities, assetUrl } = deps
   const listed = await matchingTasks(deps, pageOf(filter))
   if (!listed.ok) return listed
-  const models = await capabilities()
+  const models = capabilities()
   const rows = listed.value.map(({ task, accountName, keyId }) => {
     const url = assetUrl?.(task)
     const record = taskRecord(task, models[task.model].usualDurationMs, url ? { url } : undefined)
@@ -74,7 +74,7 @@ export type ShowTaskDeps = OperationDeps & {
   readonly workflowUrl: (taskId: string) => string | undefined
 }
 
-export type TaskStory = ReturnType<typeof storyOf>
+export type TaskStory = TaskSummary & { readonly timeline: readonly EventJson[] }
 
 /** Returns all that is known of a task except its prompt, with the timeline of its events. */
 export async function showTask(
@@ -86,33 +86,11 @@ export async function showTask(
   // Temporal has a run only for a task whose workflow was started. A synchronous task whose first call decided
   // its end has no workflow.
   const hasRun = detail.task.startedAtMs !== undefined
-  return succeed(storyOf(detail, hasRun ? workflowUrl(taskId) : undefined))
-}
-
-function storyOf(detail: TaskDetail, workflowUrl: string | undefined) {
-  const { task } = detail
-  const summary = defined({
-    task_id: task.taskId,
-    account: detail.accountName,
-    key_id: detail.keyId,
-    model: task.model,
-    action: detail.action,
-    size: detail.size,
-    quality: detail.quality,
-    route: task.route,
-    status: publicStatus(task),
-    credits: task.credits,
-    created_at: isoTime(task.createdAtMs),
-    deadline_at: isoTime(detail.deadlineAtMs),
-    expires_at: isoTimeOrNull(task.expiresAtMs),
-    purge_at: isoTimeOrNull(detail.purgeAtMs),
-    retry_of: detail.retryOf,
-    retried_as: detail.retriedAs,
-    request_id: detail.requestId,
-    traceparent: detail.traceparent,
-    workflow_url: workflowUrl,
+  return succeed({
+    ...detail.summary,
+    ...defined({ workflow_url: hasRun ? workflowUrl(taskId) : undefined }),
+    timeline: detail.timeline.map(eventJson),
   })
-  return { ...summary, timeline: detail.timeline.map(eventJson) }
 }
 
 /** An event with its details, which have names of their own. */
@@ -175,7 +153,7 @@ function whyNot(result: Exclude<CancelResult, 'cancelled' | 'missing'>): string 
 export type RetryDeps = OperationDeps & {
   readonly randomBytes: RandomBytes
   /** Today's prices and the time limits of the channels. Throws without an operator's file. */
-  readonly terms: () => Promise<TaskTermsDeps>
+  readonly terms: () => TaskTermsDeps
 }
 
 export type Retried = { readonly task_id: string; readonly retry_of: string }
@@ -187,7 +165,7 @@ export async function retryTask(
   deps: RetryDeps,
   taskId: string,
 ): Promise<Result<Retried, OperationFailure>> {
-  const terms = await deps.terms()
+  const terms = deps.terms()
   const change = { action: 'task.retry', target: taskId, params: {} }
   return audited(deps, change, async (client) => {
     const result = await retries.retryTask(client, {

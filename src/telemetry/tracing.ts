@@ -64,7 +64,7 @@ export function createTracing(deps: {
  * Do not add texts of a client or of an upstream, because traces leave the installation.
  */
 function recordTrace(tracer: Tracer, detail: TaskDetail): void {
-  const { task, acceptedAtMs, traceparent, timeline } = detail
+  const { task, summary, acceptedAtMs, timeline } = detail
   const { taskId, accountId, model, route, status, failure, completedAtMs } = task
   if (completedAtMs === undefined) return
   const attributes = {
@@ -75,7 +75,7 @@ function recordTrace(tracer: Tracer, detail: TaskDetail): void {
     'darkroom.class': failure?.code ?? status,
   }
   const options = { kind: SpanKind.SERVER, startTime: acceptedAtMs, attributes }
-  const root = tracer.startSpan('image task', options, contextOf(traceparent))
+  const root = tracer.startSpan('image task', options, contextOf(summary.traceparent))
   const within = trace.setSpan(ROOT_CONTEXT, root)
   let waitsSinceMs = acceptedAtMs
   const waitUntil = (atMs: number) => {

@@ -1,3 +1,4 @@
+import type { WorkflowExecutionStatusName } from '@temporalio/client'
 import { WorkflowNotFoundError } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import type { Temporal } from './connect.ts'
@@ -17,21 +18,13 @@ const runTimeoutMs = 2_000
  * Returns the state of a task's newest run. The Temporal server knows this state, so no worker needs to be
  * running. When Temporal does not answer, returns `unreachable` and does not throw.
  */
-export async function reportRun(temporal: Temporal, taskId: string): Promise<RunReport> {
-  return withRun(temporal, taskId, async (run) => runReport((await run.describe()).status.name))
-}
-
-type Run = ReturnType<Temporal['client']['workflow']['getHandle']>
-
-/** Asks Temporal about a run, or to do something with it. */
-async function withRun<Answer>(
+export async function reportRun(
   { client, withDeadline }: Temporal,
   taskId: string,
-  ask: (run: Run) => Promise<Answer>,
-): Promise<Answer | 'missing' | 'unreachable'> {
+): Promise<RunReport> {
   try {
     const run = client.workflow.getHandle(workflowIdOf(taskId))
-    return await withDeadline(runTimeoutMs, () => ask(run))
+    return runReport((await withDeadline(runTimeoutMs, () => run.describe())).status.name)
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'missing'
     grpcReason(error)
@@ -39,7 +32,7 @@ async function withRun<Answer>(
   }
 }
 
-function runReport(name: Awaited<ReturnType<Run['describe']>>['status']['name']): RunReport {
+function runReport(name: WorkflowExecutionStatusName): RunReport {
   switch (name) {
     case 'RUNNING':
     case 'PAUSED':
@@ -62,17 +55,14 @@ function runReport(name: Awaited<ReturnType<Run['describe']>>['status']['name'])
 
 /**
  * Asks the workflow of a cancelled task to end now. Without this request it would end when it continues the
- * next time. The task is already cancelled in PostgreSQL, so nothing depends on this request. Returns
- * `missing` also when the run has already ended.
+ * next time. The task is already cancelled in PostgreSQL, so nothing depends on this request, and it never throws.
  */
 export async function cancelWorkflow(
-  temporal: Temporal,
+  { client, withDeadline }: Temporal,
   taskId: string,
-): Promise<'requested' | 'missing' | 'unreachable'> {
-  return withRun(temporal, taskId, async (run) => {
-    await run.cancel()
-    return 'requested' as const
-  })
+): Promise<void> {
+  const run = client.workflow.getHandle(workflowIdOf(taskId))
+  await withDeadline(runTimeoutMs, () => run.cancel()).catch(() => {})
 }
 
 /** Limit for the requests of `createCancelWorkflows` that are under way. */
@@ -87,11 +77,9 @@ export function createCancelWorkflows(temporal: Temporal): (taskId: string) => v
   return (taskId) => {
     if (underWay >= cancelsMax) return
     underWay += 1
-    void cancelWorkflow(temporal, taskId)
-      .catch(() => {})
-      .finally(() => {
-        underWay -= 1
-      })
+    void cancelWorkflow(temporal, taskId).finally(() => {
+      underWay -= 1
+    })
   }
 }
 

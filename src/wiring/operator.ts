@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Config, Environment } from '../config.ts'
 import { required } from '../config.ts'
 import type { OperatorSettings } from '../config/operatorSettings.ts'
+import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { workflowIdOf } from '../domain/ids.ts'
 import { builtInCapabilities } from '../domain/models/capabilities.ts'
 import type { Family } from '../domain/models/models.ts'
@@ -28,22 +29,20 @@ export type OperatorParts = Omit<
  */
 export function createOperatorParts(config: Config, environment: Environment): OperatorParts {
   const { operatorFilePath } = config
-  let read: Promise<OperatorSettings> | undefined
-  const settings = () => (read ??= readSettings())
-  const readSettings = async () => {
+  let read: OperatorSettings | undefined
+  const settings = () => {
     const path = required(operatorFilePath, 'DARKROOM_CONFIG')
-    const { readOperatorSettings } = await import('../config/operatorSettings.ts')
-    return readOperatorSettings(path, { withKeys: false }, environment)
+    return (read ??= readOperatorSettings(path, { withKeys: false }, environment))
   }
   return {
     randomBytes,
     pepper: () => required(config.keyPeppers?.[0], 'KEY_PEPPER'),
     lifetimes: config,
-    capabilities: async () =>
-      operatorFilePath === undefined ? builtInCapabilities : (await settings()).capabilities,
-    channels: async () => (operatorFilePath === undefined ? [] : (await settings()).channels),
-    terms: async () => {
-      const { channels, prices } = await settings()
+    capabilities: () =>
+      operatorFilePath === undefined ? builtInCapabilities : settings().capabilities,
+    channels: () => (operatorFilePath === undefined ? [] : settings().channels),
+    terms: () => {
+      const { channels, prices } = settings()
       return {
         prices: priceList(prices),
         taskDeadlineMs: config.taskDeadlineSeconds * 1_000,
@@ -51,7 +50,7 @@ export function createOperatorParts(config: Config, environment: Environment): O
       }
     },
     checkChannel: async (name) => {
-      const channel = (await settings()).channels.find((each) => each.name === name)
+      const channel = settings().channels.find((each) => each.name === name)
       if (channel === undefined) return undefined
       return (await import('../upstream/checkChannel.ts')).checkChannel(channel)
     },

@@ -6,12 +6,7 @@ import { createCheckStep } from '../tasks/reconcile/checkStep.ts'
 import { createLoseStep } from '../tasks/reconcile/loseStep.ts'
 import { createReconciler } from '../tasks/reconcile/reconciler.ts'
 import { createStartStep } from '../tasks/reconcile/startStep.ts'
-import {
-  createExcessInputsStep,
-  createPurgeStep,
-  createSweepStep,
-} from '../tasks/reconcile/sweepStep.ts'
-import { createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
+import { createSweepSteps } from '../tasks/reconcile/sweepSteps.ts'
 import { reportRun } from '../temporal/runs.ts'
 import type { StartTask } from '../temporal/startTask.ts'
 
@@ -34,10 +29,7 @@ export function createWorkerReconciler(app: App, execution: Execution, startTask
         attempts,
         onError: (taskId, error) => log.error('task not checked', { taskId, error }),
       }),
-      createExcessInputsStep({ store }),
-      createSweepStep({ store, blobs }),
-      createPurgeStep({ store }),
-      createWebhookStep({ store: createDeliveryStore(pool) }),
+      ...createSweepSteps({ store, deliveries: createDeliveryStore(pool), blobs }),
     ],
     onFinding: ({ step, found, count, taskId }) => {
       metrics.finding(found, count)

@@ -32,7 +32,7 @@ function world() {
       actor: 'admin:test',
       randomBytes,
       lifetimes,
-      terms: async () => terms,
+      terms: () => terms,
       endRuns: async (taskIds: readonly string[]) => void ended.push(...taskIds),
     } as const,
   }

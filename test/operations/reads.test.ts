@@ -83,7 +83,7 @@ describe('overview', () => {
 
 describe('the queue', () => {
   async function waitingFor(taskId: string): Promise<string | undefined> {
-    const queue = await showQueue({ ...world, channels: async () => channels })
+    const queue = await showQueue({ ...world, channels: () => channels })
     return queue.data.find((task) => task.task_id === taskId)?.waiting_for
   }
 
@@ -97,7 +97,7 @@ describe('the queue', () => {
     await openAttempt(attempts, first.taskId, { channel: testChannel({ concurrencyMax: 1 }) })
     expect(await waitingFor(first.taskId)).toBe('answer')
     expect(await waitingFor(second.taskId)).toBe('place')
-    const queue = await showQueue({ ...world, channels: async () => channels })
+    const queue = await showQueue({ ...world, channels: () => channels })
     expect(queue).toMatchObject({
       accounts: [
         { account: accountId, waiting: 1, calling: 1 },
@@ -122,7 +122,7 @@ describe('the queue', () => {
     expect(await waitingFor(second.taskId)).toBe('cooldown')
     await pauseChannel(pool, 'b-main', '')
     expect(await waitingFor(second.taskId)).toBe('resume')
-    const none = await showQueue({ ...world, channels: async () => [] })
+    const none = await showQueue({ ...world, channels: () => [] })
     expect(none).toMatchObject({
       data: [{ waiting_for: 'backoff' }, { waiting_for: 'channel' }, {}],
     })

@@ -27,7 +27,7 @@ function createRetry(credits = 25) {
     longestTimeoutMs: () => 1_000,
   } as const
   const { pool } = database
-  const deps = { pool, actor: 'cli:test@host', randomBytes, terms: async () => terms } as const
+  const deps = { pool, actor: 'cli:test@host', randomBytes, terms: () => terms } as const
   return (taskId: string) => retryTask(deps, taskId)
 }
 

@@ -9,7 +9,8 @@ import {
   forgetWebhooks,
   readWebhook,
 } from '../../src/store/webhooks/webhooks.ts'
-import { createWebhookStep } from '../../src/tasks/reconcile/webhookStep.ts'
+import { createReconcileStore } from '../../src/store/reconcile/reconcileStore.ts'
+import { createSweepSteps } from '../../src/tasks/reconcile/sweepSteps.ts'
 import { createDeliveryStore } from '../../src/store/webhooks/webhookStore.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
@@ -26,11 +27,15 @@ const change = (columns: string) =>
   world.pool.query(`update webhook set ${columns} where webhook_id = $1`, [webhook.id])
 
 /** What the reconciler does for webhooks. */
-const reconcile = () =>
-  createWebhookStep({ store: createDeliveryStore(world.pool) }).run(
-    new AbortController().signal,
-    () => {},
-  )
+const reconcile = () => {
+  const steps = createSweepSteps({
+    store: createReconcileStore(world.pool),
+    deliveries: createDeliveryStore(world.pool),
+    blobs: { deletePrefix: async () => {} },
+  })
+  const step = steps.find(({ name }) => name === 'webhook')
+  return step?.run(new AbortController().signal, () => {})
+}
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
 const again: Verdict = { kind: 'retry', waitMs: 60_000 }

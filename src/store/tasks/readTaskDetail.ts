@@ -1,32 +1,27 @@
 import type { Pool } from 'pg'
-import type { ListedTask } from './listTasks.ts'
-import type { Action, ImageSize, Quality } from '../../domain/models/models.ts'
 import { defined } from '../../domain/defined.ts'
+import type { TaskView } from '../../domain/tasks/task.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { taskStory } from '../../schema/operators/tasks.ts'
+import { isoSql } from '../isoSql.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { isKept, taskViewColumns } from './readTask.ts'
-import type { Row } from '../row.ts'
 
 /** Everything about one task except its prompt. */
-export type TaskDetail = ListedTask & {
-  readonly action: Action
-  readonly size?: ImageSize
-  readonly quality?: Quality
+export type TaskDetail = {
+  readonly task: TaskView
+  readonly summary: TaskSummary
   /**
    * When the task was created, in milliseconds. `task.createdAtMs` is the same instant in whole seconds, as
    * clients see it.
    */
   readonly acceptedAtMs: number
-  readonly deadlineAtMs: number
-  readonly purgeAtMs?: number
-  readonly retryOf?: string
-  readonly retriedAs?: string
-  /** The span of the client that asked, as `readTraceparent` returns it. */
-  readonly traceparent?: string
-  /** The `x-request-id` of the answer to the request that made the task. */
-  readonly requestId?: string
   /** The events so far, in the order of time. */
   readonly timeline: readonly TimelineEvent[]
 }
+
+/** What operators see of a task besides its timeline. */
+export type TaskSummary = Omit<AnswerOf<typeof taskStory>, 'timeline'>
 
 /** One event of a task. `atMs` is an instant. The names in `detail` are JSON names. */
 export type TimelineEvent = {
@@ -52,13 +47,13 @@ export type TimelineEvent = {
  * for the purge.
  */
 export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDetail | undefined> {
-  type DetailRow = Row<Omit<TaskDetail, 'task'>> & { readonly task: TaskViewRow }
+  type DetailRow = Omit<TaskDetail, 'task'> & { readonly task: TaskViewRow }
   const { rows } = await pool.query<DetailRow>({
     name: 'read-task-detail',
     text: detailSql,
     values: [taskId],
   })
-  return rows[0] && { ...defined(rows[0]), task: defined(rows[0].task) }
+  return rows[0] && { ...rows[0], task: defined(rows[0].task) }
 }
 
 /**
@@ -113,12 +108,16 @@ const eventsSql = `
 
 const detailSql = `
   select (select to_json(view) from (select ${taskViewColumns}) view) as task,
-    account.name as "accountName", key_id as "keyId", action, size, quality, traceparent, request_id as "requestId",
+    json_strip_nulls(json_build_object(
+      'task_id', task_id, 'account', account.name, 'key_id', key_id, 'model', model, 'action', action, 'size', size,
+      'quality', quality, 'route', route,
+      'status', case when status = 'succeeded' and expires_at <= now() then 'expired' else status end,
+      'credits', credits, 'created_at', ${isoSql("date_trunc('second', task.created_at)", 'MS')},
+      'deadline_at', ${isoSql('deadline_at', 'MS')}, 'expires_at', ${isoSql('expires_at', 'MS')},
+      'purge_at', ${isoSql('purge_at', 'MS')}, 'retry_of', retry_of,
+      'retried_as', (select retry.task_id from task retry where retry.retry_of = task.task_id),
+      'request_id', request_id, 'traceparent', traceparent)) as summary,
     (extract(epoch from task.created_at) * 1000)::float8 as "acceptedAtMs",
-    (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
-    (extract(epoch from purge_at) * 1000)::float8 as "purgeAtMs",
-    retry_of as "retryOf",
-    (select retry.task_id from task retry where retry.retry_of = task.task_id) as "retriedAs",
     (select json_agg(json_build_object('atMs', extract(epoch from at) * 1000, 'event', event,
         'detail', json_strip_nulls(detail)) order by at, rank)
       from (${eventsSql}) events) as timeline

@@ -4,11 +4,9 @@ import { newUploadId } from '../../../src/domain/ids.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
 import { discardUpload, openUpload } from '../../../src/store/reconcile/uploads.ts'
-import {
-  createExcessInputsStep,
-  createPurgeStep,
-  createSweepStep,
-} from '../../../src/tasks/reconcile/sweepStep.ts'
+import type { ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
+import { createSweepSteps } from '../../../src/tasks/reconcile/sweepSteps.ts'
+import { createDeliveryStore } from '../../../src/store/webhooks/webhookStore.ts'
 import { readAnswerMeta } from '../../../src/tasks/storedAnswer.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
@@ -48,8 +46,19 @@ async function uploadIds(): Promise<readonly string[]> {
   return rows.map(({ id }) => id)
 }
 
+function stepOf(
+  name: ReconcileStep['name'],
+  blobs: Pick<BlobStore, 'deletePrefix'> = world.blobs,
+): ReconcileStep {
+  const { store, pool } = world
+  const steps = createSweepSteps({ store, deliveries: createDeliveryStore(pool), blobs })
+  const step = steps.find((one) => one.name === name)
+  if (step === undefined) throw new Error('no such step')
+  return step
+}
+
 const sweep = (blobs: Pick<BlobStore, 'deletePrefix'> = world.blobs) =>
-  runStep(createSweepStep({ store: world.store, blobs }))
+  runStep(stepOf('sweep', blobs))
 
 describe('the sweep', () => {
   it('deletes the blobs of uploads that are due, then their rows', async () => {
@@ -136,7 +145,7 @@ describe('the sweep', () => {
 
 describe('what is kept of failed tasks for a retry', () => {
   const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
-  const step = () => createExcessInputsStep({ store: world.store })
+  const step = () => stepOf('excess')
 
   /** A failed task with an input of so many bytes, which can be retried for so many hours. */
   async function failed(name: string, bytes: number, hours: number, given = {}): Promise<string> {
@@ -197,7 +206,7 @@ describe('what is kept of failed tasks for a retry', () => {
 })
 
 describe('the purge', () => {
-  const purge = () => runStep(createPurgeStep({ store: world.store }))
+  const purge = () => runStep(stepOf('purge'))
 
   it('deletes a due record with its attempts and key, and keeps the ledger', async () => {
     const { taskId, accountId } = await insertTask(world.pool)

@@ -5,7 +5,10 @@
 export function valuesOf(form) {
   /** @type {Readonly<Record<string, string>>} */
   const values = Object.fromEntries(
-    [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]),
+    [...new FormData(form)].map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value.trim() : '',
+    ]),
   )
   return values
 }

@@ -36,12 +36,15 @@ function Filters({ here, query, filters, kept }) {
   const apply = (/** @type {Event & { currentTarget: HTMLFormElement }} */ event) => {
     event.preventDefault()
     const values = valuesOf(event.currentTarget)
-    const asked = filters.map(({ name, isTime }) => {
-      const value = values[name] ?? ''
-      return [name, isTime && value ? new Date(value).toISOString() : value]
-    })
-    if (asked.some(([name = '', value]) => value !== (query[name] ?? ''))) {
-      go(linkTo(here, { ...Object.fromEntries(asked), ...kept }))
+    /** @type {Readonly<Record<string, string>>} */
+    const asked = Object.fromEntries(
+      filters.map(({ name, isTime }) => {
+        const value = values[name] ?? ''
+        return [name, isTime && value ? new Date(value).toISOString() : value]
+      }),
+    )
+    if (filters.some(({ name }) => asked[name] !== (query[name] ?? ''))) {
+      go(linkTo(here, { ...asked, ...kept }))
     }
   }
   // Drawn again only for another address, also back and forth, so that what is being typed stays.

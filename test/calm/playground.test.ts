@@ -1,7 +1,7 @@
 import type { Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { calmService } from '../support/service/calmService.ts'
-import { paddedPng, redPixelPng } from '../support/images.ts'
+import { redPixelPng } from '../support/images.ts'
 import { seriousProblems } from '../support/web/browser.ts'
 import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
 import { studioOf } from '../support/web/studio.ts'

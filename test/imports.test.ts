@@ -55,7 +55,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'node',
   ],
   // The pages. A browser runs it as it is, so it imports nothing but its libraries.
-  'src/web': ['htm', 'preact', 'uplot', 'words'],
+  'src/web': ['htm', 'preact', 'words'],
   'src/store': ['src/domain', 'types:src/schema', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', 'node'],
   'src/upstream': ['src/domain', 'src/streams', 'sharp', 'undici', 'node'],

@@ -23,6 +23,7 @@ import type { RetryResult } from '../store/tasks/retryTask.ts'
 import * as retries from '../store/tasks/retryTask.ts'
 import { noAccount } from './accounts.ts'
 import { audited } from './audit.ts'
+import { csvOf } from './csv.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { invalidValue, listOf, pageOf } from './operation.ts'
 
@@ -50,6 +51,27 @@ export async function listTasks(
     return { ...record, account: accountName, key_id: keyId }
   })
   return succeed(listOf(rows, filter.limit))
+}
+
+const csvColumns = [
+  'task_id',
+  'account',
+  'key_id',
+  'model',
+  'status',
+  'failure_code',
+  'created_at',
+  'completed_at',
+] as const
+
+/** Returns listed tasks as CSV. The last line has their number. */
+export function tasksCsv({ data }: List<TaskRow>): string {
+  const rows = data.map((row) => ({ ...row, failure_code: row.error?.code }))
+  return csvOf([
+    csvColumns,
+    ...rows.map((row) => csvColumns.map((column) => row[column])),
+    ['total', rows.length],
+  ])
 }
 
 /** Returns the tasks that match, newest first. Refuses the name of no account, and an `after` that was never a task. */

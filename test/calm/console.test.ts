@@ -172,7 +172,8 @@ describe('the console', () => {
       }
       expect(await page.evaluate('document.ran')).toBeUndefined()
     }, 'guest')
-  })
+    // The audit of ten views takes a quarter of a minute of an idle machine.
+  }, 150_000)
 
   it('asks again for a key that is refused, finds what an id belongs to, and forgets the key', async () => {
     const { key, taskId } = await failedTask()

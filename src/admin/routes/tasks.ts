@@ -4,6 +4,7 @@ import type { AdminRoute } from '../context.ts'
 import { defined } from '../../domain/defined.ts'
 import { taskFailureCodes } from '../../domain/failure.ts'
 import { modelIds } from '../../domain/models/models.ts'
+import { succeed } from '../../domain/result.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
 import * as manyTasks from '../../operations/manyTasks.ts'
 import * as tasks from '../../operations/tasks.ts'
@@ -31,6 +32,20 @@ function filterOf({ account, model, created_after, created_before }: Given) {
   return defined({ account, model, createdAfter: created_after, createdBefore: created_before })
 }
 
+const listed = pageQuery.extend({
+  ...filter,
+  status: z.enum(publicStatuses).optional(),
+  failure_code: failureCode,
+  idempotency_key: anyText.optional().meta({ description: 'As the client sent it.' }),
+})
+
+function listOptions(input: z.output<typeof listed>) {
+  const { status, failure_code: failureCode, idempotency_key: idempotencyKey } = input
+  const { limit, after } = input
+  const more = defined({ status, failureCode, idempotencyKey, after })
+  return { limit, ...filterOf(input), ...more }
+}
+
 const tag = 'Tasks'
 const cancelRefusals = ['call_under_way', 'work_possible', 'succeeded', 'failed'] as const
 const retryRefusals = ['not_failed', 'already_retried', 'inputs_gone', 'insufficient'] as const
@@ -42,20 +57,15 @@ export const taskRoutes: readonly AdminRoute[] = [
     id: 'listTasks',
     tag,
     summary: 'List tasks of any account, newest first',
+    description: '`Accept: text/csv` returns the same tasks, and their number.',
     params: noFields,
-    input: pageQuery.extend({
-      ...filter,
-      status: z.enum(publicStatuses).optional(),
-      failure_code: failureCode,
-      idempotency_key: anyText.optional().meta({ description: 'As the client sent it.' }),
-    }),
+    input: listed,
     answer: [200, 'Records of tasks.', listOf(taskRow)],
     errors: ['model_not_found', 'not_found'],
-    run: ({ operator, input }) => {
-      const { status, failure_code: failureCode, idempotency_key: idempotencyKey } = input
-      const { limit, after } = input
-      const more = defined({ status, failureCode, idempotencyKey, after })
-      return tasks.listTasks(operator, { limit, ...filterOf(input), ...more })
+    run: ({ operator, input }) => tasks.listTasks(operator, listOptions(input)),
+    csv: async ({ operator, input }) => {
+      const list = await tasks.listTasks(operator, listOptions(input))
+      return list.ok ? succeed(tasks.tasksCsv(list.value)) : list
     },
   }),
   adminRoute({

@@ -137,7 +137,7 @@ export function createCallLog() {
     throw new Error(`The simulator saw ${begun.length} of ${count} calls within ${timeoutMs} ms`)
   }
 
-  return { list, untilCalls, open, waitForCalls, clear: () => void (calls = []) }
+  return { list, untilCalls, open, waitForCalls }
 }
 
 const loggedHeaders = new Set([

@@ -74,89 +74,51 @@ function oneColour([r = 0, g = 0, b = 0]: Buffer): Sharp {
 }
 
 const sourcePixelsMax = 200_000_000
-const channels = 3
-/** So many rows of the sky have one colour: the next row would differ by less than one step. */
-const bandRows = 4
-
-/**
- * Draws the prompt on the first source image, or on a landscape. The pixels are set here: the same picture as an SVG
- * with the text over it takes four times the CPU.
- */
-async function drawPrompt(order: ImageOrder, seed: Buffer): Promise<Sharp> {
-  const { width, height, sources } = order
-  const source = sources[0]?.content
-  // Tests send sources of which only the first bytes are an image. The vendor's model would fail for them in
-  // its own way. The simulator accepts them and draws on a landscape.
-  const pixels =
-    source === undefined
-      ? landscape(order, seed)
-      : await sharp(source, { limitInputPixels: sourcePixelsMax })
-          .autoOrient()
-          .resize({ width, height, fit: 'cover' })
-          .flatten({ background: '#ffffff' })
-          .toColourspace('srgb')
-          .raw()
-          .toBuffer()
-          .catch(() => landscape(order, seed))
-  await writePrompt(pixels, order, seed)
-  return sharp(pixels, { raw: { width, height, channels } })
-}
-
-/** Returns the pixels of hills under an evening sky, whose colours and places the seed decides. */
-function landscape({ width, height }: ImageOrder, seed: Buffer): Buffer {
-  const pixels = Buffer.allocUnsafe(width * height * channels)
-  /** A number between the two, by one byte of the seed. */
-  const chance = (at: number, from: number, to: number) =>
-    from + ((to - from) * seed.readUInt8(at)) / 255
-  const [top, horizon, hill] = [0, 3, 6].map((at) => {
-    const [from, to] = at === 3 ? [150, 250] : [20, 90]
-    return [0, 1, 2].map((n) => chance(at + n, from, to))
-  })
-  const mixed = (low: number[] = [], high: number[] = [], share: number) =>
-    Uint8Array.from(low, (value, n) => value + ((high[n] ?? 0) - value) * share)
-  const ellipse = (x: number, y: number, rx: number, ry: number, colour: Uint8Array): void => {
-    for (let row = Math.max(0, Math.ceil(y - ry)); row < Math.min(height, y + ry); row += 1) {
-      const reach = rx * Math.sqrt(1 - ((row - y) / ry) ** 2)
-      const from = Math.round(Math.max(0, x - reach))
-      const to = Math.round(Math.min(width, x + reach))
-      if (from < to)
-        pixels.fill(colour, (row * width + from) * channels, (row * width + to) * channels)
-    }
-  }
-  for (let row = 0; row < height; row += bandRows) {
-    const colour = mixed(top, horizon, Math.min(1, row / height / 0.7))
-    const end = Math.min(height, row + bandRows)
-    pixels.fill(colour, row * width * channels, end * width * channels)
-  }
-  const sun = Math.min(width, height) * chance(9, 0.07, 0.13)
-  const sunAt = height * chance(11, 0.5, 0.6)
-  ellipse(width * chance(10, 0.2, 0.8), sunAt, sun, sun, mixed(horizon, [255, 255, 255], 0.7))
-  for (const [n, at] of [0.75, 0.87, 1].entries()) {
-    const [x, reach] = [width * chance(12 + n, 0, 1), width * chance(15 + n, 0.7, 1.2)]
-    ellipse(
-      x,
-      height * (at + 0.1),
-      reach,
-      height * chance(18 + n, 0.15, 0.25),
-      mixed(hill, [0, 0, 0], n / 4),
-    )
-  }
-  return pixels
-}
-
 /** Limit for the characters of the prompt in the picture. The letters of a longer text would be too small to read. */
 const charactersMax = 600
 
+/** Draws the prompt on the first source image, or on a sky. */
+async function drawPrompt(order: ImageOrder, seed: Buffer): Promise<Sharp> {
+  const { width, height, sources, action } = order
+  const source = sources[0]?.content
+  // Tests send sources of which only the first bytes are an image. The vendor's model would fail for them in
+  // its own way. The simulator accepts them and draws on a sky.
+  const pixels =
+    source &&
+    (await sharp(source, { limitInputPixels: sourcePixelsMax })
+      .autoOrient()
+      .resize({ width, height, fit: 'cover' })
+      .flatten({ background: '#ffffff' })
+      .toColourspace('srgb')
+      .raw()
+      .toBuffer()
+      .catch(() => undefined))
+  const ground = pixels
+    ? sharp(pixels, { raw: { width, height, channels: 3 } })
+    : sky(seed).resize({ width, height, fit: 'fill', kernel: 'linear' })
+  const text = await textOf(order, seed)
+  const margin = Math.round(height * 0.04)
+  // An edit writes at the bottom, so that the text in a generated source image stays visible.
+  const top = action === 'edit' ? Math.max(0, height - margin - text.info.height) : margin
+  return ground.composite([{ input: text.data, left: Math.round(width * 0.05), top }]).removeAlpha()
+}
+
+/** An evening sky of 2x3 pixels, bright in the middle, in colours that the seed decides. */
+function sky(seed: Buffer): Sharp {
+  const pixels = Buffer.from(seed.subarray(0, 18)).map((byte, at) =>
+    at >= 6 && at < 12 ? 150 + byte * 0.4 : 15 + byte * 0.3,
+  )
+  return sharp(pixels, { raw: { width: 2, height: 3, channels: 3 } })
+}
+
 /**
- * Writes the prompt and a line about the image, in white, on a dark ground where a source image may have any colour. An
- * edit writes at the bottom, so that the text in a generated source image stays visible. The font comes from a package,
- * because a machine may have no fonts.
+ * Draws the prompt and a line about the image, in white, on a dark ground where a source image may have any colour. The
+ * font comes from a package, because a machine may have no fonts.
  */
-async function writePrompt(pixels: Buffer, order: ImageOrder, seed: Buffer): Promise<void> {
-  const { width, height, model, action } = order
+function textOf({ width, height, model, action, prompt: asked }: ImageOrder, seed: Buffer) {
   // Sets a configuration file, because fontconfig prints an error to stderr without one.
   process.env['FONTCONFIG_FILE'] ??= fontFile('fontconfig/57-dejavu-sans.conf')
-  const prompt = legible(withoutDirectives(order.prompt)) || legible(order.prompt)
+  const prompt = legible(withoutDirectives(asked)) || legible(asked)
   const ground = action === 'edit' ? ' background="#0a0f1e" bgalpha="70%"' : ''
   const about = `simulated · ${legible(model)} · ${width}x${height} · ${seed.toString('hex', 0, 3)}`
   const [boxWidth, boxHeight] = [Math.round(width * 0.8), Math.round(height * 0.16)]
@@ -165,7 +127,7 @@ async function writePrompt(pixels: Buffer, order: ImageOrder, seed: Buffer): Pro
     boxHeight / 3,
     Math.sqrt((boxWidth * boxHeight) / (prompt.length + 20)) / 1.3,
   )
-  const { data, info } = await sharp({
+  const text = sharp({
     text: {
       text: `<span foreground="white"${ground}>${prompt}\n<span size="50%">${about}</span></span>`,
       font: `DejaVu Sans Bold ${Math.max(4, Math.round(letter))}`,
@@ -175,23 +137,10 @@ async function writePrompt(pixels: Buffer, order: ImageOrder, seed: Buffer): Pro
       wrap: 'word-char',
     },
   })
-    .raw()
+  return text
+    .resize({ width: boxWidth, height, fit: 'inside', withoutEnlargement: true })
+    .png()
     .toBuffer({ resolveWithObject: true })
-  const left = Math.round(width * 0.05)
-  const margin = Math.round(height * 0.04)
-  const top = action === 'edit' ? Math.max(0, height - margin - info.height) : margin
-  for (let y = 0; y < Math.min(info.height, height - top); y += 1) {
-    for (let x = 0; x < Math.min(info.width, width - left); x += 1) {
-      const from = (y * info.width + x) * info.channels
-      const to = ((top + y) * width + left + x) * channels
-      const alpha = (data[from + 3] ?? 0) / 255
-      if (alpha === 0) continue
-      for (let n = 0; n < channels; n += 1) {
-        const below = pixels[to + n] ?? 0
-        pixels[to + n] = below + ((data[from + n] ?? 0) - below) * alpha
-      }
-    }
-  }
 }
 
 function fontFile(path: string): string {

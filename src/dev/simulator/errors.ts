@@ -11,6 +11,7 @@ import { adviseRetry, htmlReply, jsonReply } from './reply.ts'
 const pages: Readonly<Record<string, string>> = {
   '403 html': '403 Forbidden',
   '502': '502 Bad Gateway',
+  html: '200 Welcome to nginx!',
   '503-html': '503 Service Temporarily Unavailable',
   'B 504': '504 Gateway Time-out',
 }
@@ -123,10 +124,17 @@ export function moderationReply(stage: 'input' | 'output'): Reply {
   return writeB({ ...partsB('moderation'), extra: { moderation_details: details } })
 }
 
-/** Returns the error answer that a fault asks for. The dates in its headers are counted from `nowMs`. */
-export function errorReply(family: Family, fault: ErrorFault, model: string, nowMs: number): Reply {
+/** Returns the error answer that a fault asks for. `location` is where a redirect leads. */
+export function errorReply(
+  family: Family,
+  fault: ErrorFault,
+  model: string,
+  location: string,
+): Reply {
+  if (fault.kind === 'empty') return { ...jsonReply(200, ''), body: '' }
+  if (fault.kind === 'redirect') return htmlReply(fault.status, 'Found', { location })
   if (family === 'B' && fault.kind === 'moderation') return moderationReply(fault.stage)
-  const { headers, retryDelay } = adviseRetry(family, fault, nowMs)
+  const { headers, retryDelay } = adviseRetry(family, fault)
   const key = fault.kind === '403' ? `403 ${fault.about}` : fault.kind
   const page = pages[key] ?? pages[`${family} ${key}`]
   if (page !== undefined) return htmlReply(Number.parseInt(page, 10), page, headers)

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { z } from 'zod'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
@@ -54,11 +53,11 @@ type Request = z.infer<typeof requestSchema>
 type Part = z.infer<typeof partSchema>
 
 /** Checks a generateContent body as the vendor does. `body` is `undefined` when the body is not JSON. */
-export async function readOrderA(model: string, body: unknown): Promise<OrderRead> {
+export function readOrderA(model: string, body: unknown): OrderRead {
   const parsed = requestSchema.safeParse(body)
   if (!parsed.success) return refuse(400, messageOf(parsed.error))
   const request = parsed.data
-  const read = await readSources(request.contents.flatMap(({ parts }) => parts))
+  const read = readSources(request.contents.flatMap(({ parts }) => parts))
   if (!read.ok) return read
   const sources = read.value
   const prompt = promptOf(request)
@@ -103,9 +102,7 @@ function promptOf(request: Request): string {
   return texts.findLast((text) => text !== '') ?? ''
 }
 
-async function readSources(
-  parts: readonly Part[],
-): Promise<Result<readonly SourceImage[], Problem>> {
+function readSources(parts: readonly Part[]): Result<readonly SourceImage[], Problem> {
   const sources: SourceImage[] = []
   for (const { fileData, inlineData } of parts) {
     if (fileData !== undefined) return refuse(400, 'The simulator keeps no uploaded files.')
@@ -123,8 +120,6 @@ async function readSources(
       return refuse(400, 'Unable to process input image. Please retry or report in the forum.')
     }
     sources.push(source)
-    // Decoding 64 MiB without a pause would block all other calls.
-    await yieldToOthers()
   }
   return succeed(sources)
 }

@@ -19,10 +19,7 @@ const commonFields = {
    * How many calls get this fault. Default: one if a test scripts the fault, no limit if a prompt asks for
    * it.
    */
-  times: z
-    .union([z.int().positive(), z.literal('forever')])
-
-    .optional(),
+  times: z.union([z.int().positive(), z.literal('forever')]).optional(),
   /** Replaces the configured latency. */
   delay: milliseconds.optional(),
   /** Only for family A: puts an error body into an array of one element, as Vertex AI does. */
@@ -34,7 +31,7 @@ const retry = { retryAfter: seconds.optional(), form: retryForm.optional() }
 
 /** The shape of an answer, which decides the part of the simulator that makes it. */
 type Group =
-  /** An error status of the vendor, or of a proxy in front of it. No image is made. */
+  /** An error of the vendor, or the answer of a proxy in front of it. No image is made. */
   | 'error'
   /**
    * An answer of a model that does not contain exactly one image. The status is 200, in family B sometimes
@@ -43,9 +40,7 @@ type Group =
   | 'answer'
   /** Status 200 and image data that is damaged, or whose type differs from the declared type. */
   | 'image'
-  /** No answer, or an answer that is not from the vendor's API. No image is made. */
-  | 'connection'
-  /** A correct answer that arrives at the client slowly, incompletely or without end. */
+  /** An answer that arrives at the client slowly, incompletely, without end, or not at all. */
   | 'transfer'
   | 'correct'
 
@@ -111,11 +106,11 @@ export const faultTable = [
   }),
   fault('image', 'not-image', 'a text instead of an image', {}),
   fault('image', 'cut-image', 'the first half of an image', {}),
-  fault('connection', 'reset', 'the connection is reset after the request is read', {}),
-  fault('connection', 'hang', 'none: the connection stays open', {}),
-  fault('connection', 'html', '200 with HTML', {}),
-  fault('connection', 'empty', '200 with an empty body', {}),
-  fault('connection', 'redirect', 'a redirect; who follows is counted as stray', {
+  fault('transfer', 'reset', 'the connection is reset after the request is read', {}),
+  fault('transfer', 'hang', 'none: the connection stays open', {}),
+  fault('error', 'html', '200 with HTML', {}),
+  fault('error', 'empty', '200 with an empty body', {}),
+  fault('error', 'redirect', 'a redirect; who follows is counted as stray', {
     status: z.literal([301, 302, 307]).default(302),
   }),
   fault('transfer', 'slow', 'a correct answer, sent slowly', {

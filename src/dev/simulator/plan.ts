@@ -29,7 +29,7 @@ export type Plan = ReturnType<typeof createPlan>
  */
 export function createPlan(latency: Latency) {
   let scripts: { matcher: CallMatcher; queue: { fault: Fault; left: number }[] }[] = []
-  let windows: { limit: RateLimit; endsAtMs: number; used: number }[] = []
+  const windows: { limit: RateLimit; endsAtMs: number; used: number }[] = []
   const callsByPrompt = new Map<string, number>()
   const heldCalls = new Set<{ order: ImageOrder; released: AbortController }>()
 
@@ -118,14 +118,7 @@ export function createPlan(latency: Latency) {
     return matching.length
   }
 
-  /** Removes all scripts and limits, and forgets how many calls each prompt had. */
-  function clear(): void {
-    scripts = []
-    windows = []
-    callsByPrompt.clear()
-  }
-
-  return { script, limit, refusedForSeconds, next, wait, release, clear }
+  return { script, limit, refusedForSeconds, next, wait, release }
 }
 
 function timesOf(fault: Fault, otherwise: number): number {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assertNever } from '../../domain/assertNever.ts'
+import { defined } from '../../domain/defined.ts'
 import type { Family } from '../../domain/models/models.ts'
 import type { ErrorFault, TransferFault } from './faults.ts'
 
@@ -33,7 +34,6 @@ export function htmlReply(status: number, title: string, headers: Headers = {}):
 export function adviseRetry(
   family: Family,
   fault: ErrorFault,
-  nowMs: number,
 ): { readonly headers: Headers; readonly retryDelay?: string } {
   if (fault.kind !== '429' && fault.kind !== '503' && fault.kind !== '503-html') {
     return { headers: {} }
@@ -46,7 +46,7 @@ export function adviseRetry(
       return { headers: { 'retry-after': String(seconds) } }
     case 'date': {
       // Counted from the answer's own Date header, which has whole seconds.
-      const date = Math.floor(nowMs / 1000)
+      const date = Math.floor(Date.now() / 1000)
       return { headers: { date: httpDate(date), 'retry-after': httpDate(date + seconds) } }
     }
     case 'ms':
@@ -66,61 +66,57 @@ function httpDate(seconds: number): string {
   return new Date(seconds * 1000).toUTCString()
 }
 
-/** Sends the whole answer in one piece. */
-export function deliverWhole(response: ServerResponse, reply: Reply): void {
-  writeHead(response, reply)
-  response.end(reply.body)
-}
-
-function writeHead(response: ServerResponse, { status, headers, body }: Reply): void {
-  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) })
-}
-
 /** Resolves when the signal aborts. */
 export async function untilGone(gone: AbortSignal): Promise<void> {
   if (!gone.aborted) await once(gone, 'abort')
 }
 
-/** Sends a correct answer in a faulty way. At the index `growAt` of the body, more base64 can be inserted. */
-export async function deliverTransferFault(
+/** Sends an answer, in a faulty way if the fault asks for that. */
+export async function deliver(
   response: ServerResponse,
-  reply: Reply,
-  fault: TransferFault,
-  { growAt, gone, breaking }: { growAt: number; gone: AbortSignal; breaking: AbortController },
+  { status, headers, body }: Reply,
+  fault?: TransferFault,
+  gone?: AbortSignal,
 ): Promise<void> {
-  const { body } = reply
+  const whole = { ...headers, 'content-length': Buffer.byteLength(body) }
   const half = body.slice(0, Math.floor(body.length / 2))
-  switch (fault.kind) {
+  const pause = defined({ signal: gone })
+  switch (fault?.kind) {
+    case undefined:
+      response.writeHead(status, whole).end(body)
+      return
+    case 'reset':
+      response.socket?.resetAndDestroy()
+      return
+    case 'hang':
+      return
     case 'slow': {
-      writeHead(response, reply)
+      response.writeHead(status, whole)
       const size = Math.ceil(body.length / fault.chunks)
       for (let start = 0; start < body.length; start += size) {
-        if (start > 0) await sleep(fault.interval, undefined, { signal: gone })
+        if (start > 0) await sleep(fault.interval, undefined, pause)
         response.write(body.slice(start, start + size))
       }
       response.end()
       return
     }
     case 'stall':
-      writeHead(response, reply)
-      response.write(half)
+      response.writeHead(status, whole).write(half)
       return
     case 'truncated':
-      if (fault.how === 'json') return deliverWhole(response, { ...reply, body: half })
-      writeHead(response, reply)
-      response.write(half, () => {
-        breaking.abort()
-        response.destroy()
-      })
+      if (fault.how === 'json') response.writeHead(status, headers).end(half)
+      else response.writeHead(status, whole).write(half, () => response.destroy())
       return
     case 'huge': {
       const padding = Buffer.alloc(1024 * 1024, 'A')
-      response.writeHead(reply.status, reply.headers)
-      response.write(body.slice(0, growAt))
+      // More base64 fits after any four letters of the first image.
+      const { 0: head, index } = /"(?:data|b64_json)":".{64}/.exec(body) ?? { 0: '', index: 0 }
+      const growAt = index + head.length
+      response.writeHead(status, headers).write(body.slice(0, growAt))
       // Waits until the connection has sent what was written, so that memory stays small.
       for (let left = fault.bytes - (fault.bytes % 4); left > 0; left -= padding.length) {
         if (response.write(padding.subarray(0, Math.min(left, padding.length)))) continue
-        await once(response, 'drain', { signal: gone })
+        await once(response, 'drain', pause)
       }
       response.end(body.slice(growAt))
       return

@@ -11,8 +11,7 @@ import type { ImageMode } from './drawImage.ts'
 import { freeReply, operationOf } from './endpoints.ts'
 import type { Latency } from './plan.ts'
 import { createPlan } from './plan.ts'
-import type { Reply } from './reply.ts'
-import { jsonReply } from './reply.ts'
+import { deliver, jsonReply } from './reply.ts'
 import { serveCall, strayPath } from './serveCall.ts'
 
 export type SimulatorOptions = {
@@ -54,31 +53,21 @@ export async function startSimulator(options: SimulatorOptions) {
   const closing = new AbortController()
   const log = createCallLog()
   const plan = createPlan(latency)
-  let strayRequests = 0
-  /** Removes all calls, scripts, counts of directives, limits and stray requests. */
-  function reset(): void {
-    log.clear()
-    plan.clear()
-    strayRequests = 0
-  }
-
-  const controls = {
-    /**
-     * Returns how many requests came for the URLs that the faults `redirect` and `url` send. A correct client
-     * follows none of these URLs, so the number stays 0.
-     */
-    strayRequests: () => strayRequests,
-    reset,
-  }
+  let stray = 0
+  /**
+   * Returns how many requests came for the URLs that the faults `redirect` and `url` send. A correct client
+   * follows none of these URLs, so the number stays 0.
+   */
+  const strayRequests = () => stray
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = foreignRequest(request, host)
     if (refusal !== undefined) {
-      return send(response, jsonReply(403, { error: { message: refusal } }))
+      return deliver(response, jsonReply(403, { error: { message: refusal } }))
     }
     const { method = '', headers } = request
     const url = urlOf(request)
-    if (url.pathname === strayPath) strayRequests += 1
+    if (url.pathname === strayPath) stray += 1
     const operation = operationOf(method, url)
     if (operation !== undefined) {
       const deps = { log, plan, image, closing: closing.signal }
@@ -86,10 +75,10 @@ export async function startSimulator(options: SimulatorOptions) {
       return ended?.(call)
     }
     const reply =
-      (await controlReply(request, response, url, { log, plan, ...controls })) ??
+      (await controlReply(request, response, url, { log, plan, strayRequests })) ??
       freeReply(method, url, headers) ??
       jsonReply(404, { error: { message: `Invalid URL (${method} ${url.pathname})` } })
-    send(response, reply)
+    return deliver(response, reply)
   }
 
   const server = createServer(timeouts, (request, response) => {
@@ -107,7 +96,7 @@ export async function startSimulator(options: SimulatorOptions) {
   }
 
   return {
-    ...controls,
+    strayRequests,
     calls: log.list,
     waitForCalls: log.waitForCalls,
     script: plan.script,
@@ -118,10 +107,6 @@ export async function startSimulator(options: SimulatorOptions) {
     port,
     close,
   }
-}
-
-function send(response: ServerResponse, { status, headers, body }: Reply): void {
-  response.writeHead(status, headers).end(body)
 }
 
 /** Returns the URL of a request, or the root for a request line without a valid URL, such as `POST //`. */

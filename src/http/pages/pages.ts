@@ -23,21 +23,19 @@ export function createConsole(): Page {
 
 /** What all pages load, `/shared/…`. */
 export function createShared(): Handler {
-  return filesHandler(readFiles('shared'), {})
+  const files = readFiles('shared')
+  for (const [name, specifier] of Object.entries(libraries)) {
+    files.set(name, fileAt(name, new URL(import.meta.resolve(specifier))))
+  }
+  return filesHandler(files, {})
 }
 
-/** Files of packages, by the name under which the pages load them. */
-const libraries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  shared: {
-    'library/preact.js': 'preact',
-    'library/hooks.js': 'preact/hooks',
-    'library/htm.js': 'htm',
-    'library/html.js': 'htm/preact',
-  },
-  console: {
-    'library/uplot.js': 'uplot/dist/uPlot.esm.js',
-    'library/uplot.css': 'uplot/dist/uPlot.min.css',
-  },
+/** Files of packages, by the name under which all pages load them. */
+const libraries: Readonly<Record<string, string>> = {
+  'library/preact.js': 'preact',
+  'library/hooks.js': 'preact/hooks',
+  'library/htm.js': 'htm',
+  'library/html.js': 'htm/preact',
 }
 
 const web = new URL('../../web/', import.meta.url)
@@ -110,20 +108,21 @@ function pageIn(language: string, english: string) {
   return { policy: policyOf(html), file: staticFile('index.html', Buffer.from(html)) }
 }
 
-/** Reads the files that a page loads, which the browser runs as they are, and its libraries into memory. */
-function readFiles(folder: string): ReadonlyMap<string, StaticFile> {
+/** Reads the files that a page loads, which the browser runs as they are, into memory. */
+function readFiles(folder: string): Map<string, StaticFile> {
   const files = new Map<string, StaticFile>()
-  const read = (name: string, url: URL) => files.set(name, staticFile(name, readFileSync(url)))
   for (const name of readdirSync(new URL(`${folder}/`, web), {
     recursive: true,
     encoding: 'utf8',
   })) {
-    if (!['', '.html'].includes(extname(name))) read(name, new URL(`${folder}/${name}`, web))
-  }
-  for (const [name, specifier] of Object.entries(libraries[folder] ?? {})) {
-    read(name, new URL(import.meta.resolve(specifier)))
+    if (['', '.html'].includes(extname(name))) continue
+    files.set(name, fileAt(name, new URL(`${folder}/${name}`, web)))
   }
   return files
+}
+
+function fileAt(name: string, url: URL): StaticFile {
+  return staticFile(name, readFileSync(url))
 }
 
 function filesHandler(

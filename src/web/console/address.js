@@ -49,20 +49,12 @@ export function queryOf(query) {
 /**
  * Shows another view.
  * @param {string} link
- * @param {{ readonly replace?: boolean, readonly isNextPage?: boolean }} [how]
+ * @param {{ readonly replace?: boolean }} [how]
  */
-export function go(link, { replace = false, isNextPage = false } = {}) {
-  if (replace) history.replaceState({ isNextPage }, '', link)
-  else history.pushState({ isNextPage }, '', link)
+export function go(link, { replace = false } = {}) {
+  if (replace) history.replaceState(null, '', link)
+  else history.pushState(null, '', link)
   dispatchEvent(new PopStateEvent('popstate'))
-}
-
-/** Goes back to the page of a list from which `go` led here, or to `first` where a shared link led here. */
-export function goBack(/** @type {string} */ first) {
-  /** @type {{ readonly isNextPage?: boolean } | null} */
-  const state = history.state
-  if (state?.isNextPage) history.back()
-  else go(first)
 }
 
 /** Returns the address now, and draws again when it changes. */

@@ -1,7 +1,7 @@
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { callApi } from '../shared/callApi.js'
-import { pause } from '../shared/pause.js'
+import { repeat } from '../shared/repeat.js'
 
 /** @import { Answer, Failure } from '../shared/callApi.js' */
 
@@ -80,7 +80,7 @@ export function useAdmin() {
  */
 
 /**
- * Reads a path, again in every new `round`, and again every so often while the page is looked at.
+ * Reads a path, again in every new `round`, and again every so often.
  * @template T
  * @param {string} path
  * @param {{ readonly everyMs?: number | undefined, readonly round?: number }} [when]
@@ -91,28 +91,19 @@ export function useRead(path, { everyMs, round } = {}) {
   const [state, setState] = useState(
     /** @type {{ readonly path?: string, readonly value?: T, readonly failure?: Failure }} */ ({}),
   )
-  useEffect(() => {
-    const stop = new AbortController()
-    const { signal } = stop
-    const follow = async () => {
-      while (!signal.aborted) {
-        /** @type {Answer<T>} */
-        const answer = await admin.read(path, signal)
-        if (signal.aborted) return
-        // What another path answered must not look like the answer of this one.
-        setState((now) =>
-          answer.ok
-            ? { path, value: answer.value }
-            : { ...(now.path === path && now), path, failure: answer.failure },
-        )
-        if (everyMs === undefined) return
-        do await pause(everyMs, signal)
-        while (document.hidden && !signal.aborted)
-      }
-    }
-    void follow()
-    return () => stop.abort()
-  }, [admin, path, everyMs, round])
+  const look = async (/** @type {AbortSignal} */ signal) => {
+    /** @type {Answer<T>} */
+    const answer = await admin.read(path, signal)
+    if (signal.aborted) return undefined
+    // What another path answered must not look like the answer of this one.
+    setState((now) =>
+      answer.ok
+        ? { path, value: answer.value }
+        : { ...(now.path === path && now), path, failure: answer.failure },
+    )
+    return everyMs
+  }
+  useEffect(() => repeat(look), [admin, path, everyMs, round])
   const { value, failure } = state
   const loading = state.path !== path
   return { ...(value !== undefined && { value }), failure: loading ? undefined : failure, loading }

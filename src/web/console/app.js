@@ -1,8 +1,8 @@
 import { html, render } from 'htm/preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { words } from 'words'
-import { forgetAll, keep, recall } from '../shared/session.js'
 import { SignIn } from '../shared/signIn.js'
+import { useKey } from '../shared/useKey.js'
 import { go, linkTo, useAddress } from './address.js'
 import { AdminProvider, openAdmin } from './admin.js'
 import { AccountView } from './views/account.js'
@@ -18,7 +18,6 @@ import { UsageView } from './views/usage.js'
 import { WebhookView } from './views/webhook.js'
 import { WebhooksView } from './views/webhooks.js'
 
-/** @import { Failure } from '../shared/callApi.js' */
 /** @import { Address } from './address.js' */
 /** @import { Admin } from './admin.js' */
 
@@ -36,47 +35,13 @@ const views = {
 
 /** The console: asks for an admin key, and then shows the view that the address names. */
 function App() {
-  const [admin, setAdmin] = useState(/** @type {Admin | undefined} */ (undefined))
-  const [failure, setFailure] = useState(/** @type {Failure | undefined} */ (undefined))
-  const [opening, setOpening] = useState(recall('adminKey', '') !== '')
-
-  function signOut(/** @type {Failure | undefined} */ why) {
-    forgetAll()
-    setAdmin(undefined)
-    setFailure(why)
-  }
-
-  async function open(/** @type {string} */ key) {
-    setOpening(true)
-    const answer = await openAdmin(key, signOut)
-    setOpening(false)
-    setFailure(answer.ok ? undefined : answer.failure)
-    if (answer.ok) {
-      keep('adminKey', key)
-      setAdmin(answer.value)
-    } else if (answer.failure.status === 401) keep('adminKey', undefined)
-  }
-
-  useEffect(() => {
-    const key = recall('adminKey', '')
-    if (key !== '') void open(key)
-  }, [])
-
-  if (admin === undefined) {
+  const { opened, signIn, signOut } = useKey('adminKey', openAdmin)
+  if (opened === undefined) {
     const { title, text, key, keyHint } = words.console.signIn
-    return html`<${SignIn}
-      title=${title}
-      text=${text}
-      label=${key}
-      hint=${keyHint}
-      kept=${recall('adminKey', '')}
-      opening=${opening}
-      failure=${failure}
-      onKey=${open}
-    />`
+    return html`<${SignIn} title=${title} text=${text} label=${key} hint=${keyHint} ...${signIn} />`
   }
-  return html`<${AdminProvider} value=${admin}>
-    <${Console} admin=${admin} onSignOut=${() => signOut(undefined)} />
+  return html`<${AdminProvider} value=${opened}>
+    <${Console} admin=${opened} onSignOut=${() => signOut(undefined)} />
   <//>`
 }
 

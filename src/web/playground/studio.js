@@ -41,13 +41,9 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
   const tasks = useTasks(apiKey, shownId)
   const account = useAccount(apiKey, opened, tasks.records)
   const sources = useSources()
-  const submission = useSubmission({
-    apiKey,
-    accountId: account.account_id,
-    onAccepted: (taskId, createdAtMs, request) => {
-      tasks.accepted(acceptedRecord(taskId, createdAtMs, request), request)
-      show(taskId)
-    },
+  const submission = useSubmission(apiKey, (taskId, createdAtMs, request) => {
+    tasks.accepted(acceptedRecord(taskId, createdAtMs, request), request)
+    show(taskId)
   })
 
   useEffect(() => keep('draft', draft), [draft])

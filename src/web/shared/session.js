@@ -1,6 +1,5 @@
 /**
- * What the page keeps in this tab: the API key, the draft, a submit that is not answered yet, and what it
- * knows of its tasks. A reload finds all of it. It is gone when the tab is closed, and no other tab reads it.
+ * What the page keeps in this tab: the API key, the draft, and what it knows of its tasks. A reload finds all of it. It is gone when the tab is closed, and no other tab reads it.
  */
 const prefix = 'darkroom.'
 

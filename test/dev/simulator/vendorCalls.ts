@@ -1,5 +1,5 @@
 import sharp from 'sharp'
-import { afterAll, afterEach, beforeAll } from 'vitest'
+import { afterEach, beforeEach } from 'vitest'
 import { z } from 'zod'
 import type { Simulator, SimulatorOptions } from '../../../src/dev/simulator/server.ts'
 import { startSimulator } from '../../../src/dev/simulator/server.ts'
@@ -22,14 +22,13 @@ export type CallOptions = {
   readonly signal?: AbortSignal
 }
 
-/** Starts a simulator for the tests of a file, which answers at once. It is reset after each test. */
+/** Starts a simulator for each test of a file, which answers at once. */
 export function useSimulator(options: Omit<SimulatorOptions, 'port'> = { image: 'tiny' }) {
   const used: { simulator?: Simulator } = {}
-  beforeAll(async () => {
+  beforeEach(async () => {
     used.simulator = await startSimulator({ port: 0, latency: 0, ...options })
   })
-  afterEach(() => used.simulator?.reset())
-  afterAll(() => used.simulator?.close())
+  afterEach(() => used.simulator?.close())
   const running = (): Simulator => {
     if (used.simulator === undefined) throw new Error('Bug: no simulator yet')
     return used.simulator

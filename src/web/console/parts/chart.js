@@ -1,176 +1,98 @@
 import { html } from 'htm/preact'
-import { useEffect, useRef } from 'preact/hooks'
-import UPlot from 'uplot'
 import { words } from 'words'
+import { numberText } from './texts.js'
+
+/** @typedef {{ readonly day: string, readonly succeeded: number, readonly failed: number, readonly credits: number }} Day */
 
 /**
- * One series of a chart. `colour` is the name of a custom property of the style.
- * @typedef {{ readonly label: string, readonly colour: string, readonly values: readonly number[] }} Series
+ * What is stacked in a bar: the class of its colour, its name, and how much of it a day has.
+ * @typedef {readonly [colour: string, name: string, of: (day: Day) => number]} Part
  */
 
-const heightPx = 150
-const day = new Intl.DateTimeFormat(words.language, {
+const dayFormat = new Intl.DateTimeFormat(words.language, {
   day: 'numeric',
   month: 'short',
   timeZone: 'UTC',
 })
 
 /**
- * Shows the succeeded and failed tasks of each day.
- * @param {readonly { readonly day: string, readonly succeeded: number, readonly failed: number }[]} rows
+ * Shows the tasks and the credits of each day in UTC.
+ * @param {readonly Day[]} days
  */
-export function tasksChart(rows) {
-  return html`<${DayChart}
-    label=${words.console.overview.tasksByDay}
-    days=${rows.map(({ day }) => day)}
-    series=${[
-      { label: words.status.succeeded, colour: '--good', values: rows.map((row) => row.succeeded) },
-      { label: words.status.failed, colour: '--bad', values: rows.map((row) => row.failed) },
-    ]}
-  />`
+export function dayCharts(days) {
+  const { overview, fields } = words.console
+  return html`<div class="columns">
+    ${chartOf(overview.tasksByDay, days, [
+      ['good', words.status.succeeded, ({ succeeded }) => succeeded],
+      ['bad', words.status.failed, ({ failed }) => failed],
+    ])}
+    ${chartOf(overview.creditsByDay, days, [['tone', fields.credits, ({ credits }) => credits]])}
+  </div>`
 }
 
 /**
- * Shows the credits of each day.
- * @param {readonly { readonly day: string, readonly credits: number }[]} rows
+ * Bars, one for each day. Who does not see them gets the same numbers as text.
+ * @param {string} label
+ * @param {readonly Day[]} days
+ * @param {readonly Part[]} parts from the bottom to the top
  */
-export function creditsChart(rows) {
-  return html`<${DayChart}
-    label=${words.console.overview.creditsByDay}
-    days=${rows.map(({ day }) => day)}
-    series=${[
-      {
-        label: words.console.fields.credits,
-        colour: '--tone',
-        values: rows.map((row) => row.credits),
-      },
-    ]}
-  />`
-}
-
-/**
- * Bars by day in UTC, stacked. Who does not see them gets the same numbers as text.
- * @param {{
- *   readonly label: string,
- *   readonly days: readonly string[],
- *   readonly series: readonly Series[],
- * }} props
- */
-function DayChart({ label, days, series }) {
-  const place = useRef(/** @type {HTMLDivElement | null} */ (null))
-  const drawn = JSON.stringify([days, series])
-  useEffect(() => {
-    const element = place.current
-    if (element === null) return undefined
-    const dark = matchMedia('(prefers-color-scheme: dark)')
-    /** @type {UPlot | undefined} */
-    let chart
-    const draw = () => {
-      chart?.destroy()
-      chart = drawChart(element, days, series)
-    }
-    draw()
-    dark.addEventListener('change', draw)
-    const resize = new ResizeObserver(() =>
-      chart?.setSize({ width: element.clientWidth, height: heightPx }),
-    )
-    resize.observe(element)
-    return () => {
-      dark.removeEventListener('change', draw)
-      resize.disconnect()
-      chart?.destroy()
-    }
-  }, [drawn])
+function chartOf(label, days, parts) {
+  const most = Math.max(1, ...days.map((day) => parts.reduce((sum, [, , of]) => sum + of(day), 0)))
   const told = days.map(
-    (each, i) =>
-      `${dayText(each)}: ${series.map(({ label, values }) => `${values[i] ?? 0} ${label}`).join(', ')}`,
+    (day) =>
+      `${dayText(day)}: ${parts.map(([, name, of]) => `${numberText(of(day))} ${name}`).join(', ')}`,
   )
   return html`
     <figure class="chart">
       <figcaption class="label">
         ${label}
-        ${series.map(
-          (each) =>
-            html`<span key=${each.label} class="key ${each.colour.replace('--', '')}"
-              >${each.label}</span
-            >`,
-        )}
+        ${parts.map(([colour, name]) => html`<span key=${name} class="key ${colour}">${name}</span>`)}
       </figcaption>
-      <div ref=${place} role="img" aria-label=${`${label}. ${told.join('; ')}`}></div>
+      <p class="axis">${numberText(most)}</p>
+      <svg
+        viewBox="0 0 ${days.length} ${most}"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label=${`${label}. ${told.join('; ')}`}
+      >
+        ${days.map(
+          (day, i) =>
+            html`<g key=${day.day}>
+              <title>${told[i]}</title>
+              ${barOf(day, i, most, parts)}
+            </g>`,
+        )}
+      </svg>
+      <p class="axis">
+        ${[days[0], days.at(-1)].map((day) => html`<span key=${day?.day}>${day && dayText(day)}</span>`)}
+      </p>
     </figure>
   `
 }
 
-/** @param {string} date a day as ISO 8601 */
-function dayText(date) {
-  return day.format(new Date(`${date.slice(0, 10)}T00:00:00Z`))
+/**
+ * @param {Day} day
+ * @param {number} i
+ * @param {number} most
+ * @param {readonly Part[]} parts
+ */
+function barOf(day, i, most, parts) {
+  let top = most
+  return parts.map(([colour, name, of]) => {
+    const height = of(day)
+    top -= height
+    return html`<rect
+      key=${name}
+      class=${colour}
+      x=${i + 0.15}
+      y=${top}
+      width="0.7"
+      height=${height}
+    />`
+  })
 }
 
-/**
- * @param {HTMLElement} element
- * @param {readonly string[]} days
- * @param {readonly Series[]} series
- */
-function drawChart(element, days, series) {
-  const colour = (/** @type {string} */ name) => {
-    const probe = document.createElement('span')
-    probe.style.color = `var(${name})`
-    element.append(probe)
-    const value = getComputedStyle(probe).color
-    probe.remove()
-    return value
-  }
-  // A stack is drawn from its top: each series begins with the sum of itself and those below.
-  const sums = series.map((_, i) =>
-    days.map((_, at) =>
-      series.slice(0, i + 1).reduce((sum, { values }) => sum + (values[at] ?? 0), 0),
-    ),
-  )
-  const axis = {
-    stroke: colour('--ink-soft'),
-    grid: { stroke: colour('--line'), width: 1 },
-    ticks: { show: false },
-    font: '12px sans-serif',
-  }
-  return new UPlot(
-    {
-      width: element.clientWidth,
-      height: heightPx,
-      cursor: { show: false },
-      legend: { show: false },
-      scales: {
-        x: { time: false, range: [-0.6, days.length - 0.4] },
-        y: { range: (_u, _min, max) => [0, Math.max(max, 1) * 1.1] },
-      },
-      axes: [
-        {
-          ...axis,
-          grid: { show: false },
-          size: 26,
-          values: (_chart, at) =>
-            at.map((i) => (Number.isInteger(i) ? dayText(days[i] ?? '') : '')),
-        },
-        {
-          ...axis,
-          size: 56,
-          incrs: [
-            1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6,
-            1e7, 1e8,
-          ],
-        },
-      ],
-      series: [
-        {},
-        ...series.toReversed().map(({ label, colour: name }) => ({
-          label,
-          fill: colour(name),
-          width: 0,
-          points: { show: false },
-          ...(UPlot.paths.bars && { paths: UPlot.paths.bars({ size: [0.7, 40] }) }),
-        })),
-      ],
-    },
-    [days.map((_, i) => i), ...sums.toReversed()],
-    element,
-  )
+/** @param {Day} day */
+function dayText({ day }) {
+  return dayFormat.format(new Date(`${day.slice(0, 10)}T00:00:00Z`))
 }

@@ -1,8 +1,8 @@
 import { html } from 'htm/preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import { words } from 'words'
 import { go, linkTo } from '../address.js'
-import { fieldsOf, valuesOf } from './fields.js'
+import { valuesOf } from './fields.js'
 import { nameIn } from './texts.js'
 
 /**
@@ -22,7 +22,7 @@ import { nameIn } from './texts.js'
  *   readonly here: readonly string[],
  *   readonly query: Readonly<Record<string, string>>,
  *   readonly filters: readonly Filter[],
- *   readonly kept?: Readonly<Record<string, string | undefined>>,
+ *   readonly kept?: Readonly<Record<string, string | undefined>> | undefined,
  * }} FilterForm
  */
 
@@ -33,70 +33,76 @@ export function filtersOf(form) {
 
 /** @param {FilterForm} props */
 function Filters({ here, query, filters, kept }) {
-  const form = useRef(/** @type {HTMLFormElement | null} */ (null))
-  // The fields follow the address, also back and forth, but keep what is being typed.
-  useEffect(() => {
-    for (const field of fieldsOf(form.current)) {
-      const value = query[field.name] ?? ''
-      field.value = field.type === 'datetime-local' ? localTime(value) : value
-    }
-  }, [JSON.stringify(query)])
-  const apply = (/** @type {Event} */ event) => {
+  const apply = (/** @type {Event & { currentTarget: HTMLFormElement }} */ event) => {
     event.preventDefault()
-    const values = valuesOf(form.current, ({ type, value }) =>
-      type === 'datetime-local' ? utcTime(value) : value.trim(),
+    const values = valuesOf(event.currentTarget)
+    /** @type {Readonly<Record<string, string>>} */
+    const asked = Object.fromEntries(
+      filters.map(({ name, isTime }) => {
+        const value = values[name] ?? ''
+        return [name, isTime && value ? new Date(value).toISOString() : value]
+      }),
     )
-    if (filters.some(({ name }) => values[name] !== (query[name] ?? ''))) {
-      go(linkTo(here, { ...values, ...kept }))
+    if (filters.some(({ name }) => asked[name] !== (query[name] ?? ''))) {
+      go(linkTo(here, { ...asked, ...kept }))
     }
   }
-  const isUsed = Object.keys(query).length > 0
-  return html`
-    <form
-      class="filters"
-      ref=${form}
-      role="search"
-      aria-label=${words.console.filters}
-      onSubmit=${apply}
-      onChange=${apply}
-    >
-      ${filters.map(
-        (filter) => html`
-          <div class="field" key=${filter.name}>
-            <label class="label" for=${`filter-${filter.name}`}>
-              ${nameIn(words.console.fields, filter.name)}
-            </label>
-            ${fieldOf(filter)}
-          </div>
-        `,
-      )}
-      <button type="submit">${words.console.show}</button>
-      ${isUsed && html`<a class="quiet" href=${linkTo(here, kept)}>${words.console.clear}</a>`}
-    </form>
-  `
+  // Drawn again only for another address, also back and forth, so that what is being typed stays.
+  return useMemo(
+    () => html`
+      <form
+        class="filters"
+        role="search"
+        aria-label=${words.console.filters}
+        onSubmit=${apply}
+        onChange=${apply}
+      >
+        ${filters.map(
+          (filter) => html`
+            <div class="field" key=${filter.name}>
+              <label class="label" for=${`filter-${filter.name}`}>
+                ${nameIn(words.console.fields, filter.name)}
+              </label>
+              ${fieldOf(filter, query[filter.name] ?? '')}
+            </div>
+          `,
+        )}
+        <button type="submit">${words.console.show}</button>
+        ${
+          Object.keys(query).length > 0 &&
+          html`<a class="quiet" href=${linkTo(here, kept)}>${words.console.clear}</a>`
+        }
+      </form>
+    `,
+    [JSON.stringify([here, query])],
+  )
 }
 
-/** @param {Filter} filter */
-function fieldOf({ name, options, none = words.console.any, isTime }) {
+/**
+ * @param {Filter} filter
+ * @param {string} value
+ */
+function fieldOf({ name, options, none = words.console.any, isTime }, value) {
   const id = `filter-${name}`
   if (options === undefined) {
-    const type = isTime ? 'datetime-local' : 'text'
-    return html`<input id=${id} name=${name} type=${type} autocomplete="off" spellcheck=${false} />`
+    return html`<input
+      id=${id}
+      name=${name}
+      type=${isTime ? 'datetime-local' : 'text'}
+      value=${isTime ? localTime(value) : value}
+      autocomplete="off"
+      spellcheck=${false}
+    />`
   }
   return html`
-    <select id=${id} name=${name}>
+    <select id=${id} name=${name} value=${value}>
       <option value="">${none}</option>
-      ${options.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}
+      ${options.map(([each, label]) => html`<option key=${each} value=${each}>${label}</option>`)}
     </select>
   `
 }
 
-/** @param {string} value a moment in the time of the reader */
-function utcTime(value) {
-  return value === '' ? '' : new Date(value).toISOString()
-}
-
-/** @param {string} value */
+/** @param {string} value a moment, for a field that shows it in the time of the reader */
 function localTime(value) {
   const at = new Date(value)
   if (Number.isNaN(at.valueOf())) return ''

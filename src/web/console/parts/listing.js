@@ -1,30 +1,36 @@
 import { html } from 'htm/preact'
 import { useEffect } from 'preact/hooks'
 import { words } from 'words'
-import { go, goBack, linkTo, queryOf } from '../address.js'
+import { linkTo, queryOf } from '../address.js'
 import { useRead } from '../admin.js'
+import { filtersOf } from './filters.js'
 import { told } from './notices.js'
 import { table } from './table.js'
 
+/** @import { ComponentChildren } from 'preact' */
 /** @import { Reading } from '../admin.js' */
+/** @import { Filter } from './filters.js' */
 /** @import { Columns } from './table.js' */
 
 /**
- * A list of the API: `source` is its path there, `here` that of the view, `kept` what else stands in the address. A new
- * `round` reads it again.
+ * A list of the API: `source` is its path there, `here` that of the view, `query` what its filters and its page say,
+ * `kept` what else stands in the address. A new `round` reads it again.
  * @template Row
  * @typedef {{
  *   readonly label: string,
  *   readonly source: string,
- *   readonly query: Readonly<Record<string, string | undefined>>,
+ *   readonly query: Readonly<Record<string, string>>,
  *   readonly here: readonly string[],
  *   readonly columns: Columns<Row>,
  *   readonly idOf: (row: Row) => string,
+ *   readonly filters: readonly Filter[],
+ *   readonly given?: Readonly<Record<string, string>>,
  *   readonly kept?: Readonly<Record<string, string | undefined>>,
+ *   readonly tools?: ComponentChildren,
  *   readonly everyMs?: number,
  *   readonly round?: number,
  *   readonly onRows?: (rows: readonly Row[]) => void,
- * }} List
+ * }} List `given` is what the API is told besides, and `tools` stand between the filters and the table
  */
 
 /**
@@ -40,8 +46,9 @@ export function listing(list) {
  * @template Row
  * @param {List<Row>} props
  */
-function Listing({ label, source, query, here, columns, idOf, kept, everyMs, round = 0, onRows }) {
-  const path = `${source}${queryOf({ limit: '50', ...query })}`
+function Listing({ label, source, here, columns, idOf, filters, kept, tools, onRows, ...list }) {
+  const { query, given, everyMs, round = 0 } = list
+  const path = `${source}${queryOf({ limit: '50', ...given, ...query })}`
   /** @type {Reading<{ readonly data: readonly Row[], readonly has_more: boolean }>} */
   const { value, failure, loading } = useRead(path, { everyMs, round })
   useEffect(() => {
@@ -50,15 +57,13 @@ function Listing({ label, source, query, here, columns, idOf, kept, everyMs, rou
   const page = (/** @type {string | undefined} */ after) =>
     linkTo(here, { ...query, ...kept, after })
   const last = value?.has_more ? value.data.at(-1) : undefined
-  const back = () => goBack(page(undefined))
-  const next = () => last && go(page(idOf(last)), { isNextPage: true })
   return html`
-    ${told(failure)}
+    ${filtersOf({ here, query, kept, filters })} ${tools} ${told(failure)}
     ${!value && loading && html`<p class="hint" role="status">${words.console.loading}</p>`}
     ${value && table({ label, columns, rows: value.data, idOf, busy: loading })}
     <nav class="actions pager" aria-label=${words.console.pages} hidden=${!last && !query['after']}>
-      ${query['after'] && html`<button type="button" onClick=${back}>${words.console.previous}</button>`}
-      ${last && html`<button type="button" onClick=${next}>${words.console.next}</button>`}
+      ${query['after'] && html`<a class="button" href=${page(undefined)}>${words.console.first}</a>`}
+      ${last && html`<a class="button" href=${page(idOf(last))}>${words.console.next}</a>`}
     </nav>
   `
 }

@@ -4,7 +4,7 @@ import { words } from 'words'
 import { linkTo } from '../address.js'
 import { useAdmin, useRead, useRound } from '../admin.js'
 import { act } from '../parts/act.js'
-import { creditsChart, tasksChart } from '../parts/chart.js'
+import { dayCharts } from '../parts/chart.js'
 import { facts, tiles, told } from '../parts/notices.js'
 import { code, numberText, when } from '../parts/texts.js'
 import { Keys } from './keys.js'
@@ -121,8 +121,5 @@ function UsageByDay({ account }) {
     const { tasks = { succeeded: 0, failed: 0 }, credits = 0 } = row ?? {}
     return { day, ...tasks, credits }
   })
-  return html`
-    ${told(failure)}
-    ${value && html`<div class="columns">${tasksChart(rows)} ${creditsChart(rows)}</div>`}
-  `
+  return html`${told(failure)} ${value && dayCharts(rows)}`
 }

@@ -3,7 +3,6 @@ import { words } from 'words'
 import { go, linkTo } from '../address.js'
 import { useAdmin } from '../admin.js'
 import { act } from '../parts/act.js'
-import { filtersOf } from '../parts/filters.js'
 import { listing } from '../parts/listing.js'
 import { accountLink, numberText } from '../parts/texts.js'
 import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
@@ -18,7 +17,6 @@ import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
 export function AccountsView({ query }) {
   const admin = useAdmin()
   const { fields, views, money, account: text } = words.console
-  const here = ['accounts']
   /** @type {Columns<AccountJson>} */
   const columns = [
     [fields.name, ({ name }) => accountLink(name)],
@@ -50,7 +48,14 @@ export function AccountsView({ query }) {
         onDone: (/** @type {AccountJson} */ { name }) => go(linkTo(['accounts', name])),
       })}
     </div>
-    ${filtersOf({ here, query, filters: [{ name: 'search' }] })}
-    ${listing({ label: views.accounts, source: 'accounts', query, here, columns, idOf: ({ name }) => name })}
+    ${listing({
+      label: views.accounts,
+      source: 'accounts',
+      query,
+      here: ['accounts'],
+      filters: [{ name: 'search' }],
+      columns,
+      idOf: ({ name }) => name,
+    })}
   `
 }

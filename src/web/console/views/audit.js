@@ -1,6 +1,5 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
-import { filtersOf } from '../parts/filters.js'
 import { listing } from '../parts/listing.js'
 import { code, state, when } from '../parts/texts.js'
 
@@ -13,7 +12,6 @@ import { code, state, when } from '../parts/texts.js'
  */
 export function AuditView({ query }) {
   const { fields, views } = words.console
-  const here = ['audit']
   /** @type {Columns<AuditJson>} */
   const columns = [
     [fields.at, ({ at }) => when(at)],
@@ -25,21 +23,17 @@ export function AuditView({ query }) {
   ]
   return html`
     <h2>${views.audit}</h2>
-    ${filtersOf({
-      here,
+    ${listing({
+      label: views.audit,
+      source: 'audit',
       query,
+      here: ['audit'],
       filters: [
         { name: 'target' },
         { name: 'actor' },
         { name: 'action' },
         { name: 'since', isTime: true },
       ],
-    })}
-    ${listing({
-      label: views.audit,
-      source: 'audit',
-      query,
-      here,
       columns,
       idOf: (row) => String(row.audit_id),
     })}

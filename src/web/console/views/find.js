@@ -18,22 +18,22 @@ export function FindView({ query }) {
   const { id = '' } = query
   /** @type {Reading<{ readonly data: readonly Found[] }>} */
   const { value, failure, loading } = useRead(`find${queryOf({ id })}`)
-  const [only, other] = value?.data ?? []
-  const link = !loading && only && !other ? linkOf(only) : undefined
+  const [only, ...others] = value?.data ?? []
+  const link = !loading && only && others.length === 0 ? linkOf(only) : undefined
   useEffect(() => {
     if (link) go(link, { replace: true })
   }, [link])
   const { fields, views } = words.console
   return html`
     <h2>${views.find}</h2>
-    <p class="hint break">${words.console.foundFor(id)}</p>
+    ${value && html`<p class="break">${words.console.found(value.data.length, id)}</p>`}
     ${told(failure)}
     ${
-      value &&
+      only &&
       table({
         label: views.find,
         busy: loading,
-        rows: value.data,
+        rows: [only, ...others],
         idOf: (found) => `${found.kind} ${found.id} ${found.matched}`,
         columns: [
           [fields.kind, ({ kind }) => nameIn(fields, kind)],

@@ -1,8 +1,7 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
 import { queryOf } from '../address.js'
-import { CsvButton } from '../parts/csv.js'
-import { filtersOf } from '../parts/filters.js'
+import { CsvButton } from '../parts/ask.js'
 import { listing } from '../parts/listing.js'
 import { code, nameIn, numberText, taskLink, when } from '../parts/texts.js'
 
@@ -17,7 +16,6 @@ import { code, nameIn, numberText, taskLink, when } from '../parts/texts.js'
  */
 export function ledgerOf(account, query, round) {
   const { fields, ledger: text } = words.console
-  const here = ['accounts', account]
   const { after: _after, ...window } = query
   /** @type {Columns<Entry>} */
   const columns = [
@@ -37,19 +35,16 @@ export function ledgerOf(account, query, round) {
           name=${`ledger-${account}`}
         />
       </div>
-      ${filtersOf({
-        here,
+      ${listing({
+        label: text.title,
+        source: 'ledger',
+        given: { account },
         query,
+        here: ['accounts', account],
         filters: [
           { name: 'start_time', isTime: true },
           { name: 'end_time', isTime: true },
         ],
-      })}
-      ${listing({
-        label: text.title,
-        source: 'ledger',
-        query: { account, ...query },
-        here,
         round,
         columns,
         idOf: (entry) => String(entry.entry_id),

@@ -2,7 +2,7 @@ import { html } from 'htm/preact'
 import { words } from 'words'
 import { linkTo } from '../address.js'
 import { useRead } from '../admin.js'
-import { creditsChart, tasksChart } from '../parts/chart.js'
+import { dayCharts } from '../parts/chart.js'
 import { tiles, told } from '../parts/notices.js'
 import { table } from '../parts/table.js'
 import { link, nameIn, numberText, sinceText, state, when } from '../parts/texts.js'
@@ -40,7 +40,7 @@ export function OverviewView() {
       <h3 id="attention">${text.attention}</h3>
       ${attentionOf(value)}
     </section>
-    <div class="columns">${tasksChart(days)} ${creditsChart(days)}</div>
+    ${dayCharts(days)}
     <section>
       <h3>${text.calls}</h3>
       ${callsOf(value.calls)}
@@ -94,25 +94,6 @@ function callsOf(calls) {
   )
   const countOf = (/** @type {string} */ channel, /** @type {string} */ outcome) =>
     calls.find((call) => call.channel === channel && call.outcome === outcome)?.count ?? 0
-  const share = (/** @type {string} */ channel) => {
-    const counts = outcomes.map((outcome) => countOf(channel, outcome))
-    const total = counts.reduce((sum, count) => sum + count, 0)
-    const before = counts.map((_, i) => counts.slice(0, i).reduce((sum, count) => sum + count, 0))
-    return html`
-      <svg class="share" viewBox="0 0 ${total} 8" preserveAspectRatio="none" aria-hidden="true">
-        ${outcomes.map(
-          (outcome, i) =>
-            html`<rect
-              key=${outcome}
-              class=${outcome}
-              x=${before[i]}
-              width=${counts[i]}
-              height="8"
-            />`,
-        )}
-      </svg>
-    `
-  }
   return table({
     label: words.console.overview.calls,
     rows: [...new Set(calls.map(({ channel }) => channel))].toSorted(),
@@ -123,7 +104,6 @@ function callsOf(calls) {
         const count = (/** @type {string} */ channel) => numberText(countOf(channel, outcome))
         return /** @type {const} */ ([nameIn(words.console.outcomes, outcome), count, 'number'])
       }),
-      [words.console.overview.share, share],
     ],
   })
 }

@@ -7,7 +7,7 @@ import { useAdmin, useRead, useRound } from '../admin.js'
 import { act } from '../parts/act.js'
 import { facts, told } from '../parts/notices.js'
 import { accountLink, code, nameIn, numberText, state, taskLink, when } from '../parts/texts.js'
-import { Made, Request } from './contents.js'
+import { Contents } from './contents.js'
 import { timelineOf } from './timeline.js'
 
 /** @import { Reading } from '../admin.js' */
@@ -83,8 +83,7 @@ export function TaskView({ id, query }) {
               html`<div class="contents">
                 <h3>${text.contents}</h3>
                 <p class="hint">${text.recorded}</p>
-                <${Request} id=${id} />
-                ${value.status === 'succeeded' && html`<${Made} id=${id} />`}
+                <${Contents} id=${id} hasImage=${value.status === 'succeeded'} />
               </div>`
             }
           </section>

@@ -3,7 +3,6 @@ import { words } from 'words'
 import { go, linkTo, queryOf } from '../address.js'
 import { useAdmin, useRead, useRound } from '../admin.js'
 import { act } from '../parts/act.js'
-import { filtersOf } from '../parts/filters.js'
 import { listing } from '../parts/listing.js'
 import { facts, told } from '../parts/notices.js'
 import { accountLink, code, state, taskLink, when } from '../parts/texts.js'
@@ -29,8 +28,6 @@ export function WebhookView({ id, query }) {
   const { value, failure } = useRead(`webhooks${queryOf({ account, limit: '100' })}`, { round })
   const webhook = value?.data.find((each) => each.webhook_id === id)
   const { fields, states, webhook: text } = words.console
-  const here = ['webhooks', id]
-  const kept = { account }
   /** @type {Columns<DeliveryJson>} */
   const columns = [
     [fields.delivery, (delivery) => code(delivery.delivery_id)],
@@ -95,18 +92,13 @@ export function WebhookView({ id, query }) {
     </div>
     <section aria-labelledby="deliveries">
       <h3 id="deliveries">${text.deliveries}</h3>
-      ${filtersOf({
-        here,
-        query: filters,
-        kept,
-        filters: [{ name: 'status', options: statuses.map((each) => [each, states[each]]) }],
-      })}
       ${listing({
         label: text.deliveries,
         source: `webhooks/${encodeURIComponent(id)}/deliveries`,
         query: filters,
-        here,
-        kept,
+        here: ['webhooks', id],
+        kept: { account },
+        filters: [{ name: 'status', options: statuses.map((each) => [each, states[each]]) }],
         everyMs: 3_000,
         round,
         columns,

@@ -1,6 +1,5 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
-import { filtersOf } from '../parts/filters.js'
 import { listing } from '../parts/listing.js'
 import { accountLink, code, link, numberText, state, when } from '../parts/texts.js'
 
@@ -13,7 +12,6 @@ import { accountLink, code, link, numberText, state, when } from '../parts/texts
  */
 export function WebhooksView({ query }) {
   const { fields, views, webhook: text } = words.console
-  const here = ['webhooks']
   /** @type {Columns<WebhookJson>} */
   const columns = [
     [
@@ -28,12 +26,12 @@ export function WebhooksView({ query }) {
   ]
   return html`
     <h2>${views.webhooks}</h2>
-    ${filtersOf({ here, query, filters: [{ name: 'account' }] })}
     ${listing({
       label: views.webhooks,
       source: 'webhooks',
       query,
-      here,
+      here: ['webhooks'],
+      filters: [{ name: 'account' }],
       everyMs: 5_000,
       columns,
       idOf: (webhook) => webhook.webhook_id,

@@ -1,5 +1,5 @@
 import { readTask } from './api.js'
-import { pause } from '../../shared/pause.js'
+import { repeat } from '../../shared/repeat.js'
 
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 
@@ -25,24 +25,16 @@ export function isLive({ status }) {
  * }} watch
  */
 export function watchTask({ apiKey, taskId, onRecord, onGone }) {
-  const stop = new AbortController()
-  const { signal } = stop
-  const follow = async () => {
-    while (!signal.aborted) {
-      const answer = await readTask(apiKey, taskId, { waitSeconds, signal })
-      if (signal.aborted) return
-      if (answer.ok) {
-        onRecord(answer.value)
-        if (!isLive(answer.value)) return
-        await pause(pauseMs, signal)
-        continue
-      }
-      const { status, retryAfterSeconds } = answer.failure
-      if (status === 400 || status === 404) return onGone()
-      if (status === 401 || status === 403) return
-      await pause(retryAfterSeconds ? retryAfterSeconds * 1000 : failurePauseMs, signal)
+  return repeat(async (signal) => {
+    const answer = await readTask(apiKey, taskId, { waitSeconds, signal })
+    if (signal.aborted) return undefined
+    if (answer.ok) {
+      onRecord(answer.value)
+      return isLive(answer.value) ? pauseMs : undefined
     }
-  }
-  void follow()
-  return () => stop.abort()
+    const { status, retryAfterSeconds } = answer.failure
+    if (status === 400 || status === 404) onGone()
+    if ([400, 401, 403, 404].includes(status)) return undefined
+    return retryAfterSeconds ? retryAfterSeconds * 1000 : failurePauseMs
+  })
 }

@@ -1,6 +1,7 @@
 import { html } from 'htm/preact'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { words } from 'words'
+import { Picture } from '../../shared/picture.js'
 import { filesOf } from './sourceImages.js'
 
 /** @import { NewImage, SourceImage } from './sourceImages.js' */
@@ -38,7 +39,7 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
           ${sources.map(
             (image, i) => html`
               <li key=${`${image.name} ${i}`}>
-                <${Thumb} image=${image} />
+                <${Picture} ...${image} />
                 <button
                   type="button"
                   aria-label=${words.playground.remove(image.name)}
@@ -68,13 +69,6 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
       ${refusals.map((text) => html`<p class="refusal" key=${text}>${text}</p>`)}
     </div>
   `
-}
-
-/** @param {{ readonly image: SourceImage }} props */
-function Thumb({ image: { name, blob } }) {
-  const url = useMemo(() => URL.createObjectURL(blob), [blob])
-  useEffect(() => () => URL.revokeObjectURL(url), [url])
-  return html`<img src=${url} alt=${name} />`
 }
 
 /**

@@ -1,8 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { words } from 'words'
 import { submitTask } from '../calls/api.js'
-import { pause } from '../../shared/pause.js'
-import { keep, randomName, recall } from '../../shared/session.js'
+import { pause } from '../../shared/repeat.js'
+import { randomName } from '../../shared/session.js'
 import { submitBody } from '../form/sourceImages.js'
 
 /** @import { Failure } from '../../shared/callApi.js' */
@@ -10,60 +9,42 @@ import { submitBody } from '../form/sourceImages.js'
 /** @import { SourceImage } from '../form/sourceImages.js' */
 
 /**
- * A submit whose answer has not come yet. It is kept in the tab, so that a reload repeats it under the same
- * idempotency key, which never makes a second task. It belongs to one account, because the same key of
- * another account would make a new task.
- * @typedef {{
- *   readonly idempotencyKey: string,
- *   readonly accountId: string,
- *   readonly request: ImageRequest,
- * }} Pending
- *
  * @typedef {{ readonly phase: 'idle' }
  *   | { readonly phase: 'sending' }
  *   | { readonly phase: 'waiting', readonly failure: Failure, readonly untilMs: number }
  *   | { readonly phase: 'stopped' | 'refused', readonly failure: Failure }} SubmissionState
  */
 
-/** @type {Failure} */
-const sourcesLost = {
-  status: 0,
-  message: words.playground.sourcesLost,
-  mayRepeat: false,
-}
-
 /** How often a submit is tried before the user must decide. The waits add up to three and a half minutes. */
 const triesMax = 12
 const waitsSeconds = [1, 2, 4, 8, 15, 30]
 
 /**
- * Sends submits, one at a time, and repeats a submit that gets no answer, also after a reload.
- * @param {{
- *   readonly apiKey: string,
- *   readonly accountId: string,
- *   readonly onAccepted: (taskId: string, createdAtMs: number, request: ImageRequest) => void,
- * }} options
+ * Sends submits, one at a time, and repeats a submit that gets no answer under the same idempotency key, which never
+ * makes a second task. After a reload, a submit that the API took is in the gallery, and one that it did not take is
+ * still in the form.
+ * @param {string} apiKey
+ * @param {(taskId: string, createdAtMs: number, request: ImageRequest) => void} onAccepted
  */
-export function useSubmission({ apiKey, accountId, onAccepted }) {
+export function useSubmission(apiKey, onAccepted) {
   const [state, setState] = useState(/** @type {SubmissionState} */ ({ phase: 'idle' }))
   /** A second click can come before the page is drawn again. `state` is then still the old one, but this is new. */
   const busy = useRef(false)
   const current = useRef({ stop: new AbortController(), repeat: () => {} })
   const enter = (/** @type {SubmissionState} */ next) => {
     busy.current = next.phase !== 'idle' && next.phase !== 'refused'
-    if (!busy.current) keep('pending', undefined)
     setState(next)
   }
 
   /**
-   * @param {Pending} pending
+   * @param {string} idempotencyKey
+   * @param {ImageRequest} request
    * @param {readonly SourceImage[]} sources
    */
-  async function send(pending, sources) {
+  async function send(idempotencyKey, request, sources) {
     current.current.stop.abort()
     const { signal } = (current.current.stop = new AbortController())
-    current.current.repeat = () => void send(pending, sources)
-    const { idempotencyKey, request } = pending
+    current.current.repeat = () => void send(idempotencyKey, request, sources)
     for (let tries = 1; ; tries += 1) {
       enter({ phase: 'sending' })
       const body = await submitBody(request, sources)
@@ -89,14 +70,7 @@ export function useSubmission({ apiKey, accountId, onAccepted }) {
     }
   }
 
-  useEffect(() => {
-    const pending = recall('pending', /** @type {Pending | undefined} */ (undefined))
-    if (pending?.accountId === accountId) {
-      if (pending.request.action === 'edit') enter({ phase: 'refused', failure: sourcesLost })
-      else void send(pending, [])
-    }
-    return () => current.current.stop.abort()
-  }, [])
+  useEffect(() => () => current.current.stop.abort(), [])
 
   return {
     state,
@@ -106,10 +80,7 @@ export function useSubmission({ apiKey, accountId, onAccepted }) {
      * @param {readonly SourceImage[]} sources
      */
     submit: (request, sources) => {
-      if (busy.current) return
-      const pending = { idempotencyKey: randomName(), accountId, request }
-      keep('pending', pending)
-      void send(pending, sources)
+      if (!busy.current) void send(randomName(), request, sources)
     },
     /** Repeats now what was not answered. */
     repeat: () => current.current.repeat(),

@@ -75,8 +75,6 @@ export const words = {
     ],
     sending: 'Sending…',
     submit: { waiting: 'Not accepted yet', stopped: 'Not answered', refused: 'Not accepted' },
-    sourcesLost:
-      'The page was reloaded before the API answered, and the source images are gone. If the API took the request, its task is in the gallery.',
     repeats: 'Repeats never make a second image.',
     tryNow: 'Try now',
     giveUp: 'Give up',
@@ -123,13 +121,15 @@ export const words = {
     noView: 'There is no such view.',
     find: 'Find any id',
     findHint: 'Find any id: task, request, key, delivery …',
-    foundFor: (/** @type {string} */ id) => `What ${id} belongs to.`,
+    found: (/** @type {number} */ hits, /** @type {string} */ id) =>
+      hits === 0 ? `Nothing here has the id ${id}.` : `${id} belongs to:`,
     filters: 'Filters',
     any: 'any',
     show: 'Show',
     clear: 'Clear',
     csv: 'Save as CSV',
     pages: 'Pages',
+    first: 'First page',
     next: 'Next',
     previous: 'Previous',
     loading: 'Reading…',
@@ -228,7 +228,6 @@ export const words = {
       tasksByDay: 'Tasks by day (UTC)',
       creditsByDay: 'Credits by day (UTC)',
       calls: 'Calls of the last hour',
-      share: 'Share',
     },
     task: {
       cancel: 'Cancel the task',

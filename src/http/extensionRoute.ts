@@ -1,5 +1,5 @@
-import type { AccountRoute } from './accountRoute.ts'
-import { accountRoute } from './accountRoute.ts'
+import type { AccountRoute } from './authenticate.ts'
+import { accountRoute } from './authenticate.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { ApiParts, HttpFailure, RouteContext } from './context.ts'
 import type { InputSchema } from './intake/receiveInput.ts'

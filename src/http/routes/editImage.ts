@@ -1,6 +1,6 @@
 import { succeed } from '../../domain/result.ts'
 import { editsForm, parseEditsRequest } from '../../schema/imagesRequest.ts'
-import { accountRoute } from '../accountRoute.ts'
+import { accountRoute } from '../authenticate.ts'
 import { answerSync } from '../answers/answerSync.ts'
 import type { Receive } from '../intake/acceptTask.ts'
 import { acceptTask } from '../intake/acceptTask.ts'

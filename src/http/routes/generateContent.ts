@@ -4,8 +4,8 @@ import {
   parseContentModel,
   parseContentRequest,
 } from '../../schema/contentRequest.ts'
-import type { AccountRoute } from '../accountRoute.ts'
-import { accountRoute } from '../accountRoute.ts'
+import type { AccountRoute } from '../authenticate.ts'
+import { accountRoute } from '../authenticate.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
 import { answerSync } from '../answers/answerSync.ts'
 import { rateLimitUses } from '../answers/rateLimit.ts'

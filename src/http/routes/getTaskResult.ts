@@ -1,6 +1,6 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
-import { accountRoute } from '../accountRoute.ts'
+import { accountRoute } from '../authenticate.ts'
 import { sendNative } from '../answers/sendNative.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import { requestedTask } from '../intake/requestedTask.ts'

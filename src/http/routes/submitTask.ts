@@ -1,6 +1,6 @@
 import { succeed } from '../../domain/result.ts'
 import { isTaskImagePath, parseTaskRequest, taskRequest } from '../../schema/taskRequest.ts'
-import { accountRoute } from '../accountRoute.ts'
+import { accountRoute } from '../authenticate.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
 import { rateLimitUses } from '../answers/rateLimit.ts'
 import type { Receive } from '../intake/acceptTask.ts'

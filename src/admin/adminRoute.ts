@@ -10,21 +10,20 @@ import type { HttpFailure, RouteContext } from '../http/context.ts'
 import type { ErrorName } from '../http/errorNames.ts'
 import type { InputSchema } from '../http/intake/receiveInput.ts'
 import { describeInput, receiveInput } from '../http/intake/receiveInput.ts'
-import type { Answer, DescribedRoute } from '../http/route.ts'
+import type { Answer, Route } from '../http/route.ts'
 import { json } from '../http/route.ts'
 import { camelCase } from '../http/router.ts'
 import type { OperationFailure } from '../operations/operation.ts'
 import { failureText } from '../operations/operation.ts'
 import type { StoredImage } from '../operations/taskContents.ts'
-import { parseFields } from '../schema/extensionRequest.ts'
+import { noFields, parseFields } from '../schema/extensionRequest.ts'
 
-type Declaration<Params, Input> = Pick<DescribedRoute, 'method' | 'path' | 'id' | 'summary'> & {
-  readonly tag: keyof typeof adminTags
+type Declaration<Params, Input> = Pick<Route, 'method' | 'path' | 'id' | 'summary'> & {
   readonly description?: string
   /** The parameters of the path, by their names there. */
-  readonly params: InputSchema<Params>
+  readonly params?: InputSchema<Params>
   /** The query of a GET, and the JSON body of other methods. */
-  readonly input: InputSchema<Input>
+  readonly input?: InputSchema<Input>
   /** Whose key it needs. Default: a viewer's for GET, an operator's for other methods. */
   readonly access?: AdminCaller['role']
   /** Errors besides those of the input, and besides `not_found` of a path with parameters. */
@@ -113,8 +112,13 @@ function route<Params, Input>(
   declaration: Declaration<Params, Input>,
   answers: Readonly<Record<number, Answer>>,
   answer: (context: RouteContext, asked: Asked<Params, Input>) => Promise<HttpFailure | undefined>,
+): AdminRoute
+function route(
+  declaration: Declaration<object, object>,
+  answers: Readonly<Record<number, Answer>>,
+  answer: (context: RouteContext, asked: Asked<object, object>) => Promise<HttpFailure | undefined>,
 ): AdminRoute {
-  const { params, input, errors = [], ...rest } = declaration
+  const { params = noFields, input = noFields, errors = [], ...rest } = declaration
   const { method, access = method === 'GET' ? 'viewer' : 'operator' } = rest
   const described = describeInput(method, input)
   const names = Object.keys(params.shape)
@@ -124,7 +128,6 @@ function route<Params, Input>(
     ...described,
     params: params.shape,
     access,
-    envelope: 'full',
     answers,
     errors: [...described.errors, ...ofPath, ...errors],
     handler: (parts) => async (context) => {
@@ -146,20 +149,6 @@ function route<Params, Input>(
     return received.ok ? succeed({ params: path.value, input: received.value }) : received
   }
 }
-
-/** The groups of routes, in the order in which readers see them. */
-export const adminTags = {
-  Overview: 'How the installation is doing, and what an id belongs to.',
-  Accounts: 'Who may use it, and their credits.',
-  Keys: 'API keys of accounts.',
-  Tasks: 'What clients asked for, and how it went.',
-  'Contents of tasks': 'Prompts and images. Each look is recorded.',
-  Channels: 'Accounts at vendors.',
-  Webhooks: 'Notifications of accounts, and their deliveries.',
-  Money: 'The ledger, and what was used.',
-  Audit: 'Who changed what.',
-  Service: 'Who asks, and whether the process works.',
-} as const
 
 function failureOf(failure: OperationFailure): HttpFailure {
   switch (failure.kind) {

@@ -8,7 +8,7 @@ import { foreignToPages } from '../http/foreignRequest.ts'
 import { freeBodyBytes } from '../http/intake/body.ts'
 import { catchErrors, observeRequest, startRequest } from '../http/middleware.ts'
 import { createConsole, createShared } from '../http/pages/pages.ts'
-import { installServed, page, patternOf } from '../http/router.ts'
+import { installServed, page, served } from '../http/router.ts'
 import { createByteBudget } from '../streams/byteBudget.ts'
 
 /** Limit for the bytes of all large bodies in memory. Bodies of this API are small. */
@@ -28,15 +28,9 @@ export function createAdminApp(deps: AdminDeps): Koa<ApiState> {
     authorize: createAuthorize(deps.keys),
     largeBodies: createByteBudget({ bytesMax: largeBodiesBytesMax, freeBytes: freeBodyBytes }),
   }
-  const routes = adminRoutes.map(({ method, path, envelope, handler }) => ({
-    method,
-    envelope,
-    pattern: patternOf(path),
-    handle: handler(parts),
-  }))
   const console = createConsole()
   installServed(app, [
-    ...routes,
+    ...adminRoutes.map((route) => served(route, parts)),
     page('/', console.page),
     page('/console/*path', console.file),
     page('/shared/*path', createShared()),

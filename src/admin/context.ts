@@ -1,6 +1,6 @@
 import type { AdminKey, Authorize } from './authorize.ts'
-import type { ApiDeps, Handler } from '../http/context.ts'
-import type { DescribedRoute } from '../http/route.ts'
+import type { ApiDeps } from '../http/context.ts'
+import type { Route } from '../http/route.ts'
 import type { ContentDeps } from '../operations/taskContents.ts'
 import type { Operator } from '../wiring/operator.ts'
 import type { ByteBudget } from '../streams/byteBudget.ts'
@@ -24,5 +24,4 @@ export type AdminParts = AdminDeps & {
   readonly largeBodies: ByteBudget
 }
 
-/** One route of the admin API, and all that is said about it. */
-export type AdminRoute = DescribedRoute & { readonly handler: (parts: AdminParts) => Handler }
+export type AdminRoute = Route<AdminParts>

@@ -1,5 +1,4 @@
-import { adminTags } from './adminRoute.ts'
-import type { AdminRoute } from './context.ts'
+import type { AdminParts, AdminRoute } from './context.ts'
 import { accountRoutes } from './routes/accounts.ts'
 import { listAuditRoute } from './routes/audit.ts'
 import { channelRoutes } from './routes/channels.ts'
@@ -12,32 +11,47 @@ import { taskRoutes } from './routes/tasks.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import type { DocumentAbout } from '../http/apiDocument.ts'
 import { createApiDocument } from '../http/apiDocument.ts'
+import type { RouteGroup } from '../http/route.ts'
 import { documentRoute, sendDocument } from '../http/routes/getApiDocument.ts'
 import { getHealthRoute, getReadinessRoute } from '../http/routes/health.ts'
 
 const getDocument: AdminRoute = {
   ...documentRoute,
   path: '/admin/openapi.json',
-  errors: [],
   handler: () => sendDocument(createAdminDocument),
 }
 
-/** Every route of the admin API, in the order in which readers see them within their group. */
-export const adminRoutes: readonly AdminRoute[] = [
-  ...overviewRoutes,
-  ...accountRoutes,
-  ...keyRoutes,
-  ...taskRoutes,
-  ...taskContentRoutes,
-  ...channelRoutes,
-  ...webhookRoutes,
-  ...moneyRoutes,
-  listAuditRoute,
-  getSessionRoute,
-  getHealthRoute,
-  getReadinessRoute,
-  getDocument,
+const groups: readonly RouteGroup<AdminParts>[] = [
+  {
+    name: 'Overview',
+    about: 'How the installation is doing, and what an id belongs to.',
+    routes: overviewRoutes,
+  },
+  { name: 'Accounts', about: 'Who may use it, and their credits.', routes: accountRoutes },
+  { name: 'Keys', about: 'API keys of accounts.', routes: keyRoutes },
+  { name: 'Tasks', about: 'What clients asked for, and how it went.', routes: taskRoutes },
+  {
+    name: 'Contents of tasks',
+    about: 'Prompts and images. Each look is recorded.',
+    routes: taskContentRoutes,
+  },
+  { name: 'Channels', about: 'Accounts at vendors.', routes: channelRoutes },
+  {
+    name: 'Webhooks',
+    about: 'Notifications of accounts, and their deliveries.',
+    routes: webhookRoutes,
+  },
+  { name: 'Money', about: 'The ledger, and what was used.', routes: moneyRoutes },
+  { name: 'Audit', about: 'Who changed what.', routes: [listAuditRoute] },
+  {
+    name: 'Service',
+    about: 'Who asks, and whether the process works.',
+    routes: [getSessionRoute, getHealthRoute, getReadinessRoute, getDocument],
+  },
 ]
+
+/** Every route of the admin API, in the order in which readers see them. */
+export const adminRoutes: readonly AdminRoute[] = groups.flatMap(({ routes }) => routes)
 
 const about: DocumentAbout = {
   title: 'Darkroom for operators',
@@ -46,12 +60,11 @@ line has too, and each change is recorded with the id of the key.
 
 A viewer's key gets 403 on every POST, PATCH and DELETE, and on what shows prompts and images. Unknown names in the
 query and the body are 400. A request of a foreign \`Host\` or \`Origin\` is 403.`,
-  tags: adminTags,
   key: 'A secret of ADMIN_KEYS.',
   errors: ['access_denied'],
 }
 
 /** Makes the OpenAPI 3.1 document of the admin API. */
 export function createAdminDocument() {
-  return createApiDocument(adminRoutes, { publicUrl: '/', about })
+  return createApiDocument(groups, { publicUrl: '/', about })
 }

@@ -8,12 +8,11 @@ import type {
 import { createDocument } from 'zod-openapi'
 import { z } from 'zod'
 import type { HeaderUse } from './answers/answerHeaders.ts'
-import { answerHeaders } from './answers/answerHeaders.ts'
+import { headerSchemas } from './answers/answerHeaders.ts'
 import { defined } from '../domain/defined.ts'
 import type { ErrorName, NamedError } from './errorNames.ts'
 import { namedError } from './errorNames.ts'
-import type { Answer, Content, DescribedRoute } from './route.ts'
-import { tags } from './route.ts'
+import type { Answer, Content, Route, RouteGroup } from './route.ts'
 import { errorEnvelope, shortErrorEnvelope } from '../schema/answers/errorEnvelope.ts'
 
 /** The version of the API contract. */
@@ -23,8 +22,6 @@ const version = '1.0.0'
 export type DocumentAbout = {
   readonly title: string
   readonly description: string
-  /** The groups of routes, in the order in which readers see them, each with its description. */
-  readonly tags: Readonly<Record<string, string>>
   /** What the key of a request is. */
   readonly key: string
   /** Errors that each route has. */
@@ -41,7 +38,6 @@ have is a 405 with \`Allow\`. Requests and answers are JSON unless an operation 
 const publicApi: DocumentAbout = {
   title: 'Darkroom',
   description,
-  tags,
   key: 'An API key, `sk-…`.',
   errors: [],
 }
@@ -53,13 +49,15 @@ type OpenApiDocument = ReturnType<typeof createDocument>
  * document of the API.
  */
 export function createApiDocument(
-  routes: readonly DescribedRoute[],
+  groups: readonly RouteGroup[],
   { publicUrl, about = publicApi }: { readonly publicUrl: string; readonly about?: DocumentAbout },
 ): OpenApiDocument {
   const paths: Record<string, ZodOpenApiPathsObject[string]> = {}
-  for (const route of routes) {
-    const method = methods[route.method]
-    paths[route.path] = { ...paths[route.path], [method]: operationObject(route, about) }
+  for (const { name, routes } of groups) {
+    for (const route of routes) {
+      const operation = { tags: [name], ...operationObject(route, about) }
+      paths[route.path] = { ...paths[route.path], [methods[route.method]]: operation }
+    }
   }
   return createDocument(
     {
@@ -71,26 +69,13 @@ export function createApiDocument(
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: publicUrl }],
-      tags: Object.entries(about.tags).map(([name, text]) => ({ name, description: text })),
+      tags: groups.map(({ name, about }) => ({ name, description: about })),
       security: [{ apiKey: [] }],
       paths,
       components: {
         securitySchemes: {
           apiKey: { type: 'http', scheme: 'bearer', description: about.key },
         },
-        schemas: {
-          Error: errorEnvelope,
-          ...(routes.some(({ envelope }) => envelope === 'short')
-            ? { LookupError: shortErrorEnvelope }
-            : {}),
-        },
-        headers: headerComponents(routes, about),
-        responses: Object.fromEntries(
-          earlyErrors.map((name) => [
-            name,
-            errorResponse([namedError(name)], { envelope: 'full' }),
-          ]),
-        ),
       },
     },
     { override: plainSchema },
@@ -99,15 +84,11 @@ export function createApiDocument(
 
 const methods = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
-function operationObject(
-  route: DescribedRoute,
-  document: DocumentAbout,
-): ZodOpenApiOperationObject {
-  const { id, tag, summary, description: about, params, query, headers, body } = route
+function operationObject(route: Route, document: DocumentAbout): ZodOpenApiOperationObject {
+  const { id, summary, description: about, params, query, headers, body } = route
   const byStatus = Map.groupBy(errorsOf(route, document), ({ status }) => status)
   return {
     operationId: id,
-    tags: [tag],
     summary,
     ...defined({ description: about }),
     ...(route.extension === true ? { 'x-darkroom-extension': true } : {}),
@@ -122,22 +103,19 @@ function operationObject(
       : { requestBody: { required: true, content: contentObject(body) } }),
     responses: Object.fromEntries([
       ...Object.entries(route.answers).map(([status, answer]) => [status, responseObject(answer)]),
-      ...earlyErrors.map((name) => [
-        namedError(name).status,
-        { $ref: `#/components/responses/${name}` },
-      ]),
+      ...earlyErrors,
       ...[...byStatus].map(([status, named]) => [status, errorResponse(named, route)]),
     ]),
   }
 }
 
 /** Returns the errors of a route, except the early ones. */
-function errorsOf(route: DescribedRoute, { errors: ofAll }: DocumentAbout): readonly NamedError[] {
+function errorsOf(route: Route, { errors: ofAll }: DocumentAbout): readonly NamedError[] {
   const names = new Set<ErrorName>([
     'invalid_request',
     ...ofAll,
     ...(route.access === 'open' ? [] : (['invalid_api_key'] as const)),
-    ...route.errors,
+    ...(route.errors ?? []),
     'internal_error',
   ])
   const refusals = (route.refusals ?? []).map((code) => ({ status: 409, code }))
@@ -151,7 +129,7 @@ function responseObject({
 }: Answer): ZodOpenApiResponseObject {
   return {
     description: about,
-    headers: headerReferences(headers),
+    headers: headerSchemas(headers),
     ...(content === undefined ? {} : { content: contentObject(content) }),
   }
 }
@@ -159,9 +137,6 @@ function responseObject({
 function contentObject(content: Content): NonNullable<ZodOpenApiResponseObject['content']> {
   return Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]))
 }
-
-/** The errors of every route that come before it is known. They have components of their own. */
-const earlyErrors = ['request_timeout', 'headers_too_large'] as const
 
 /** Headers that errors of a status have on every route. */
 const statusHeaders: Readonly<Record<number, readonly HeaderUse[]>> = {
@@ -179,55 +154,27 @@ const statusHeaders: Readonly<Record<number, readonly HeaderUse[]>> = {
  */
 function errorResponse(
   errors: readonly NamedError[],
-  { envelope, errorHeaders = [] }: Pick<DescribedRoute, 'envelope' | 'errorHeaders'>,
+  { envelope, errorHeaders = [] }: Pick<Route, 'envelope' | 'errorHeaders'> = {},
 ): ZodOpenApiResponseObject {
   const status = errors[0]?.status ?? 0
   const codes = [...new Set(errors.map(({ code }) => code))]
   return {
     'x-error-codes': codes,
     description: `${STATUS_CODES[status]}. Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
-    headers: headerReferences([...errorHeaders, ...(statusHeaders[status] ?? [])]),
+    headers: headerSchemas([...errorHeaders, ...(statusHeaders[status] ?? [])]),
     content: {
       'application/json': {
-        schema: { $ref: `#/components/schemas/${envelope === 'short' ? 'LookupError' : 'Error'}` },
+        schema: envelope === 'short' ? shortErrorEnvelope : errorEnvelope,
       },
     },
   }
 }
 
-/** The headers of every answer. */
-const commonHeaders: readonly HeaderUse[] = ['x-request-id', 'Cache-Control']
-
-function headerReferences(uses: readonly HeaderUse[] = []): Record<string, { $ref: string }> {
-  return Object.fromEntries(
-    [...commonHeaders, ...uses].map((use) => [
-      use.replace('?', ''),
-      { $ref: `#/components/headers/${use.replace('?', '.optional')}` },
-    ]),
-  )
-}
-
-/** Returns each header that an answer has, once as required and once as optional where both occur. */
-function headerComponents(routes: readonly DescribedRoute[], about: DocumentAbout) {
-  const ofRoutes = routes.flatMap(({ answers, errorHeaders = [] }) => [
-    ...Object.values(answers).flatMap(({ headers = [] }) => headers),
-    ...errorHeaders,
-  ])
-  const statuses = routes.flatMap((route) => errorsOf(route, about).map(({ status }) => status))
-  const ofErrors = statuses.flatMap((status) => statusHeaders[status] ?? [])
-  const used = new Set<string>([...commonHeaders, ...ofRoutes, ...ofErrors])
-  const components = Object.entries(answerHeaders).flatMap(([name, [about, pattern]]) => {
-    const header = {
-      description: about,
-      schema: { type: 'string', ...defined({ pattern }) },
-    } as const
-    return [
-      ...(used.has(name) ? [[name, { ...header, required: true }]] : []),
-      ...(used.has(`${name}?`) ? [[`${name}.optional`, header]] : []),
-    ]
-  })
-  return Object.fromEntries(components)
-}
+/** The errors of every route that come before it is known, by their status. */
+const earlyErrors = (['request_timeout', 'headers_too_large'] as const).map((id) => {
+  const error = namedError(id)
+  return [error.status, { id, ...errorResponse([error]) }] as const
+})
 
 /**
  * Removes from the schemas what zod adds and readers do not need: the ban on further fields in answers, because

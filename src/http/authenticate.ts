@@ -1,9 +1,31 @@
 import type { IncomingMessage } from 'node:http'
-import type { ApiDeps } from './context.ts'
+import type { AccountHandler, ApiDeps, ApiParts } from './context.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
+import type { Route } from './route.ts'
+
+export type AccountRoute = Omit<Route, 'access' | 'handler'> & {
+  readonly handler: (parts: ApiParts) => AccountHandler
+}
+
+/** Makes a route that needs an API key. The key is checked before the handler is called, and so before any of the body is read. */
+export function accountRoute({ handler, ...declaration }: AccountRoute): Route<ApiParts> {
+  return {
+    ...declaration,
+    access: 'account',
+    handler: (parts) => {
+      const handle = handler(parts)
+      return async (context) => {
+        const caller = await authenticate(parts, context.req)
+        if (!caller.ok) return caller.failure
+        context.state.accountId = caller.value.accountId
+        return handle(context, caller.value)
+      }
+    },
+  }
+}
 
 /**
  * The Authorization header of RFC 6750 section 2.1. The name of the scheme may be in any letter case (RFC

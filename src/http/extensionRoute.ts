@@ -1,29 +1,38 @@
+import type { AccountRoute } from './authenticate.ts'
+import { accountRoute } from './authenticate.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { ApiParts, HttpFailure, RouteContext } from './context.ts'
 import type { InputSchema } from './intake/receiveInput.ts'
 import { describeInput, receiveInput } from './intake/receiveInput.ts'
-import type { Route, RouteDeclaration } from './route.ts'
+import type { Route } from './route.ts'
+import { noFields } from '../schema/extensionRequest.ts'
 
 // The routes beside the API contract that need an API key. They refuse every name that they do not know, in the query
 // and in the body; the routes of the contract ignore query parameters.
 
+type Declaration<Input> = Omit<AccountRoute, 'extension' | 'query' | 'body' | 'handler'> & {
+  /** Absent for a route that takes none. */
+  readonly input?: InputSchema<Input>
+  /** Gets the checked input of its request. */
+  readonly handler: (
+    parts: ApiParts,
+  ) => (context: RouteContext, caller: Caller, input: Input) => Promise<HttpFailure | undefined>
+}
+
 /** Makes a route of the extensions. `input` is checked, and then passed to the handler. */
-export function extensionRoute<Input>(
-  declaration: Omit<RouteDeclaration, 'query' | 'body'> & {
-    readonly method: Route['method']
-    readonly input: InputSchema<Input>
-    readonly handler: InputHandler<Input>
-  },
-): Route {
-  const { input, handler, ...rest } = declaration
-  const described = describeInput(rest.method, input)
-  return {
-    ...rest,
+export function extensionRoute<Input>(declaration: Declaration<Input>): Route<ApiParts>
+export function extensionRoute({
+  input = noFields,
+  handler,
+  errors = [],
+  ...declaration
+}: Declaration<object>): Route<ApiParts> {
+  const described = describeInput(declaration.method, input)
+  return accountRoute({
+    ...declaration,
     ...described,
     extension: true,
-    access: 'account',
-    envelope: 'full',
-    errors: [...described.errors, ...rest.errors],
+    errors: [...described.errors, ...errors],
     handler: (parts) => {
       const handle = handler(parts)
       return async (context, caller) => {
@@ -32,10 +41,5 @@ export function extensionRoute<Input>(
         return checked.ok ? handle(context, caller, checked.value) : checked.failure
       }
     },
-  }
+  })
 }
-
-/** A handler that gets the checked input of its request. */
-type InputHandler<Input> = (
-  parts: ApiParts,
-) => (context: RouteContext, caller: Caller, input: Input) => Promise<HttpFailure | undefined>

@@ -1,5 +1,6 @@
 import cors from '@koa/cors'
 import type { Middleware } from 'koa'
+import { answerHeaders } from './answers/answerHeaders.ts'
 import type { ApiDeps, ApiState, Observation } from './context.ts'
 import { defined } from '../domain/defined.ts'
 import { randomText } from '../domain/ids.ts'
@@ -87,26 +88,7 @@ export function allowAnyOrigin(): Middleware<ApiState> {
 const allowedMethods = 'GET, HEAD, POST, DELETE, OPTIONS'
 
 /** The headers that a script in a browser may read. Browsers hide most other headers from scripts. */
-const exposedHeaders = [
-  'Accept-Ranges',
-  'Allow',
-  'Content-Disposition',
-  'Content-Length',
-  'Content-Range',
-  'ETag',
-  'Idempotent-Replayed',
-  'Location',
-  'Preference-Applied',
-  'RateLimit',
-  'RateLimit-Policy',
-  'Retry-After',
-  'WWW-Authenticate',
-  'x-request-id',
-  'x-should-retry',
-  'X-Credits-Charged',
-  'X-Credits-Held',
-  'X-Task-Id',
-]
+const exposedHeaders = [...Object.keys(answerHeaders), 'Allow', 'Content-Length']
 
 /** How long a browser may cache a preflight answer. Chromium caches it for two hours at most. */
 const preflightMaxAgeSeconds = 7200

@@ -1,40 +1,28 @@
 import type { z } from 'zod'
 import type { HeaderUse } from './answers/answerHeaders.ts'
-import type { AccountHandler, ApiParts, ApiState, Handler } from './context.ts'
+import type { Handler } from './context.ts'
 import type { ErrorName } from './errorNames.ts'
 
 /**
- * One route of the API, and all that is said about it: `routes.ts` serves it, `apiDocument.ts` describes it, and every
- * answer that a test fetches is compared with that description. A GET route also answers HEAD.
+ * One route of a process, and all that is said about it: `router.ts` serves it, `apiDocument.ts` describes it, and every
+ * answer that a test fetches is compared with that description. A GET route also answers HEAD. `Parts` is what its
+ * handler works with.
  */
-export type Route = DescribedRoute & { readonly tag: Tag } & (
-    | { readonly access: 'account'; readonly handler: (parts: ApiParts) => AccountHandler }
-    /** Needs no API key. */
-    | { readonly access: 'open'; readonly handler: (parts: ApiParts) => Handler }
-  )
-
-/** What `apiDocument.ts` describes, of any process. */
-export type DescribedRoute = Omit<RouteDeclaration, 'tag'> & {
+export type Route<Parts = never> = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** The group of routes in the description. */
-  readonly tag: string
-  /** Whose key it needs. `open`: nobody's. */
-  readonly access: 'open' | 'account' | 'viewer' | 'operator'
-  /** True for what the API contract does not contain. */
-  readonly extension?: true
-  /** The envelope of errors: `short` for the lookups of a task. */
-  readonly envelope: ApiState['envelope']
-}
-
-export type RouteDeclaration = {
   /** The path, such as `/v1/tasks/{task_id}`. The handler finds this parameter as `params.taskId`. */
   readonly path: `/${string}`
   /** A name that no other route has. Generated clients name their functions after it. */
   readonly id: string
-  readonly tag: Tag
   readonly summary: string
   /** Further text, in Markdown. */
   readonly description?: string
+  /** Whose key it needs. `open`: nobody's. */
+  readonly access: 'open' | 'account' | 'viewer' | 'operator'
+  /** True for what the API contract does not contain. */
+  readonly extension?: true
+  /** `short` for the lookups of a task: their errors have fewer fields. */
+  readonly envelope?: 'short'
   /** The parameters of the path, by their names there. */
   readonly params?: Readonly<Record<string, z.ZodType>>
   readonly query?: z.ZodObject
@@ -47,11 +35,19 @@ export type RouteDeclaration = {
    * The errors of this route. Every route has `invalid_request` and `internal_error` without naming them, and
    * `invalid_api_key` if it needs an API key.
    */
-  readonly errors: readonly ErrorName[]
+  readonly errors?: readonly ErrorName[]
   /** Codes of further errors with the status 409. */
   readonly refusals?: readonly string[]
   /** Headers that errors of this route have, besides those of `apiDocument.ts`. */
   readonly errorHeaders?: readonly HeaderUse[]
+  readonly handler: (parts: Parts) => Handler
+}
+
+/** Routes that the description shows together. */
+export type RouteGroup<Parts = never> = {
+  readonly name: string
+  readonly about: string
+  readonly routes: readonly Route<Parts>[]
 }
 
 export type Answer = {
@@ -71,7 +67,7 @@ export function json(schema: z.ZodType): Content {
 }
 
 /** Returns the same route of a task under `/v1/task/…`, which some clients of the API contract call. */
-export function underOtherPath(route: Route): Route {
+export function underOtherPath<Parts>(route: Route<Parts>): Route<Parts> {
   return {
     ...route,
     path: `/v1/task/${route.path.slice('/v1/tasks/'.length)}`,
@@ -79,14 +75,3 @@ export function underOtherPath(route: Route): Route {
     summary: `${route.summary} (other path)`,
   }
 }
-
-/** The groups of routes, in the order in which readers see them. */
-export const tags = {
-  Tasks: 'Submit a task, and read its record until it ends.',
-  'Synchronous images': 'Calls that answer with the finished image. Family B.',
-  'Content generation': 'Calls in the form of `generateContent`. Family A.',
-  Account: 'What the caller owns, may use and has spent.',
-  Webhooks: 'Signed notifications when tasks end.',
-  Service: 'Health, and this description.',
-} as const
-type Tag = keyof typeof tags

@@ -2,10 +2,10 @@ import { Router } from '@koa/router'
 import type Koa from 'koa'
 import type { ApiState, Handler } from './context.ts'
 import { writeFailure } from './errors.ts'
-import type { DescribedRoute } from './route.ts'
+import type { Route } from './route.ts'
 
 /** A route as the router needs it. */
-export type ServedRoute = Pick<DescribedRoute, 'method' | 'envelope'> & {
+export type ServedRoute = Pick<Route, 'method' | 'envelope'> & {
   /** The path in the notation of path-to-regexp. Logs and metrics name the route by it, without backslashes. */
   readonly pattern: string
   readonly handle: Handler
@@ -24,13 +24,18 @@ export function installServed(
   for (const { method, pattern, envelope, handle } of routes) {
     router.register(pattern, [method], async (context) => {
       context.state.route = pattern.replaceAll('\\', '')
-      context.state.envelope = envelope
+      context.state.envelope = envelope ?? 'full'
       const failure = await handle(context)
       if (failure !== undefined) writeFailure(context, failure)
     })
   }
   app.use(router.routes())
   app.use(answerUnmatched(router, notAtPath))
+}
+
+/** Returns a route as the router needs it. */
+export function served<Parts>(route: Route<Parts>, parts: Parts): ServedRoute {
+  return { ...route, pattern: patternOf(route.path), handle: route.handler(parts) }
 }
 
 /** `/v1/tasks/{task_id}` becomes `/v1/tasks/:taskId`. */
@@ -47,7 +52,7 @@ export function camelCase(name: string): string {
 
 /** Returns the route of a page that people open in a browser, or of a file that it loads. */
 export function page(pattern: string, handle: Handler): ServedRoute {
-  return { method: 'GET', envelope: 'full', pattern, handle }
+  return { method: 'GET', pattern, handle }
 }
 
 /** Answers a request that matches no route: an unknown path (404), OPTIONS (204), or a wrong method (405). */

@@ -1,11 +1,10 @@
 import type Koa from 'koa'
-import { authenticate } from './authenticate.ts'
-import type { AccountHandler, ApiParts, ApiState, Handler } from './context.ts'
+import type { ApiParts, ApiState } from './context.ts'
 import { engineProgress } from './pages/engine.ts'
 import { createPlayground, createReference, createShared } from './pages/pages.ts'
-import type { Route } from './route.ts'
+import type { Route, RouteGroup } from './route.ts'
 import type { ServedRoute } from './router.ts'
-import { installServed, page, patternOf } from './router.ts'
+import { installServed, page, patternOf, served } from './router.ts'
 import { cancelTaskRoute } from './routes/cancelTask.ts'
 import { editImageRoute } from './routes/editImage.ts'
 import { contentRoutes } from './routes/generateContent.ts'
@@ -24,30 +23,51 @@ import { submitTaskRoute } from './routes/submitTask.ts'
 import { deliveryRoutes } from './routes/webhookDeliveries.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
-const apiDocument: Route = apiDocumentRoute(() => routes)
+const apiDocument = apiDocumentRoute(() => routeGroups)
 
-/** Every route of the API, in the order in which readers of the OpenAPI document see them within their group. */
-export const routes: readonly Route[] = [
-  submitTaskRoute,
-  ...getTaskRoutes,
-  ...getTaskResultRoutes,
-  listTasksRoute,
-  getTaskEventsRoute,
-  cancelTaskRoute,
-  getAssetRoute,
-  generateImageRoute,
-  editImageRoute,
-  ...contentRoutes,
-  getAccountRoute,
-  listModelsRoute,
-  getModelRoute,
-  getUsageRoute,
-  ...webhookRoutes,
-  ...deliveryRoutes,
-  getHealthRoute,
-  getReadinessRoute,
-  apiDocument,
+/** Every route of the API, in the order in which readers of the OpenAPI document see them. */
+export const routeGroups: readonly RouteGroup<ApiParts>[] = [
+  {
+    name: 'Tasks',
+    about: 'Submit a task, and read its record until it ends.',
+    routes: [
+      submitTaskRoute,
+      ...getTaskRoutes,
+      ...getTaskResultRoutes,
+      listTasksRoute,
+      getTaskEventsRoute,
+      cancelTaskRoute,
+      getAssetRoute,
+    ],
+  },
+  {
+    name: 'Synchronous images',
+    about: 'Calls that answer with the finished image. Family B.',
+    routes: [generateImageRoute, editImageRoute],
+  },
+  {
+    name: 'Content generation',
+    about: 'Calls in the form of `generateContent`. Family A.',
+    routes: contentRoutes,
+  },
+  {
+    name: 'Account',
+    about: 'What the caller owns, may use and has spent.',
+    routes: [getAccountRoute, listModelsRoute, getModelRoute, getUsageRoute],
+  },
+  {
+    name: 'Webhooks',
+    about: 'Signed notifications when tasks end.',
+    routes: [...webhookRoutes, ...deliveryRoutes],
+  },
+  {
+    name: 'Service',
+    about: 'Health, and this description.',
+    routes: [getHealthRoute, getReadinessRoute, apiDocument],
+  },
 ]
+
+export const routes: readonly Route<ApiParts>[] = routeGroups.flatMap(({ routes }) => routes)
 
 /** Adds every route to the application, and then the answers to requests that match no route. */
 export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
@@ -55,29 +75,12 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   const shown = publicPages ? routes : routes.filter((route) => route !== apiDocument)
   app.use(decodeColon())
   const all = [
-    ...shown.map((each) => served(each, parts)),
+    ...shown.map((route) => served(route, parts)),
     ...(publicPages ? pages(parts.config.engineFile) : []),
   ]
   // `/v1/models/NAME:operation` is no model, and has the methods of the operation alone.
   const modelPattern = patternOf(getModelRoute.path)
   installServed(app, all, (pattern, path) => pattern === modelPattern && path.includes(':'))
-}
-
-function served(route: Route, parts: ApiParts): ServedRoute {
-  const { method, envelope, path } = route
-  const handle =
-    route.access === 'open' ? route.handler(parts) : forAccount(parts, route.handler(parts))
-  return { method, envelope, pattern: patternOf(path), handle }
-}
-
-/** Checks the API key before the route is called, and so before any of the body is read. */
-function forAccount(parts: ApiParts, handle: AccountHandler): Handler {
-  return async (context) => {
-    const caller = await authenticate(parts, context.req)
-    if (!caller.ok) return caller.failure
-    context.state.accountId = caller.value.accountId
-    return handle(context, caller.value)
-  }
 }
 
 /** Returns the routes of the pages that people open in a browser. They are not part of the API. */

@@ -6,7 +6,7 @@ import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { invalidRequest } from '../domain/failure.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
-import type { FamilyAModel } from '../domain/models/models.ts'
+import type { FamilyAModel, ImageMimeType } from '../domain/models/models.ts'
 import { familyAModels } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
@@ -16,7 +16,6 @@ import type {
   Route,
   UnstoredRequest,
 } from '../domain/tasks/imageRequest.ts'
-import type { DeclaredImage } from './matchImages.ts'
 import { matchImages } from './matchImages.ts'
 import { parseBody } from './parseBody.ts'
 import { modelNotFound, paramPath } from './requestFailures.ts'
@@ -40,7 +39,7 @@ export function parseContentRequest(
   }
   const parsed = parseBody(contentRequest, document, rename)
   if (!parsed.ok) return parsed
-  const inputs = matchImages(declaredImages(parsed.value, rename), images)
+  const inputs = matchImages(declaredTypes(parsed.value), images)
   if (!inputs.ok) return inputs
   const { aspectRatio, imageSize } = parsed.value.generationConfig?.imageConfig ?? {}
   return succeed({
@@ -90,16 +89,9 @@ function paramNames(rename: CasedDocument['rename']): ParsedContent['paramNames'
   }
 }
 
-function declaredImages(
-  request: ContentRequest,
-  rename: CasedDocument['rename'],
-): readonly DeclaredImage[] {
-  return request.contents.flatMap(({ parts }, turn) =>
-    parts.flatMap(({ inlineData }, part) => {
-      if (inlineData === undefined) return []
-      const path = rename(['contents', turn, 'parts', part, 'inlineData', 'data'])
-      return [{ path, mimeType: inlineData.mimeType }]
-    }),
+function declaredTypes({ contents }: ContentRequest): readonly ImageMimeType[] {
+  return contents.flatMap(({ parts }) =>
+    parts.flatMap(({ inlineData }) => inlineData?.mimeType ?? []),
   )
 }
 

@@ -5,27 +5,22 @@ import { fail, succeed } from '../domain/result.ts'
 import type { ReceivedImage, UnstoredImage } from '../domain/tasks/imageRequest.ts'
 import { invalidImage, notAnImage, paramPath } from './requestFailures.ts'
 
-export type DeclaredImage = {
-  /** Where the data of the image is in the document, in the client's casing. */
-  readonly path: readonly PropertyKey[]
-  readonly mimeType: ImageMimeType
-}
-
-/** Finds the bytes of each declared image. Fails when the bytes are not of the declared type. */
+/**
+ * Returns the images of a request. `declared` are their types as the valid document says them, in its order, which is
+ * also that of `received`. Fails when the bytes of an image are not of its declared type.
+ */
 export function matchImages(
-  declared: readonly DeclaredImage[],
+  declared: readonly ImageMimeType[],
   received: readonly ReceivedImage[],
 ): Result<readonly UnstoredImage[], RequestFailure> {
-  const byPath = new Map(received.map((image) => [paramPath(image.path), image]))
   const inputs: UnstoredImage[] = []
-  for (const { path, mimeType } of declared) {
-    const param = paramPath(path)
-    const image = byPath.get(param)
+  for (const [i, mimeType] of declared.entries()) {
+    const image = received[i]
     if (image === undefined) throw new Error('Bug: image data that was not received')
-    const { content, sniffedType } = image
+    const { path, content, sniffedType } = image
     if (sniffedType !== mimeType) {
       const why = `the data is ${sniffedType}, which is not the declared type`
-      return fail(invalidImage(param, sniffedType === undefined ? notAnImage : why))
+      return fail(invalidImage(paramPath(path), sniffedType === undefined ? notAnImage : why))
     }
     inputs.push({ mimeType, content })
   }

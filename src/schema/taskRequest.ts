@@ -30,10 +30,7 @@ export function parseTaskRequest(
   const parsed = parseBody(taskRequest, document)
   if (!parsed.ok) return parsed
   const { model, action, prompt, input_images, size, aspect_ratio, quality } = parsed.value
-  const declared = (input_images ?? []).map((image, i) => ({
-    path: ['input_images', i, 'data'],
-    mimeType: image.mime_type,
-  }))
+  const declared = (input_images ?? []).map(({ mime_type }) => mime_type)
   const inputs = matchImages(declared, images)
   if (!inputs.ok) return inputs
   const family = familyOf(model)

@@ -93,27 +93,15 @@ export async function decodeLenientBase64(
   const target = Buffer.allocUnsafeSlow(Math.ceil(sent.length / 4) * 3)
   const strict = await decodeBase64(sent, 'either', bytesMax, target)
   if (strict.ok) return strict.value
-  const text = unescaped(sent.toString('latin1'))
-  const bare = withoutPadding((text ?? '').replace(dataUrlPrefix, '').replaceAll(/\s+/g, ''))
-  // A single remaining letter has only 6 bits, which is less than a byte.
-  if (text === undefined || foreign.test(bare) || bare.length % 4 === 1) return undefined
-  const bytes = Buffer.from(bare, 'base64')
+  const letters = unescaped(sent.toString('latin1'))?.replace(dataUrlPrefix, '')
+  if (letters === undefined || foreign.test(letters)) return undefined
+  const bytes = Buffer.from(letters, 'base64')
   return bytes.length > bytesMax ? undefined : bytes
 }
 
-const foreign = /[^0-9A-Za-z+/_-]/
+const foreign = /[^0-9A-Za-z+/_=\s-]/
 
 const dataUrlPrefix = /^\s*data:[\w/.+;=-]*;base64,/i
-
-/**
- * Removes the padding. Uses a loop, because the time of `/=+$/` grows with the square of the length of a run of
- * `=` that is not at the end.
- */
-function withoutPadding(letters: string): string {
-  let end = letters.length
-  while (letters[end - 1] === '=') end -= 1
-  return letters.slice(0, end)
-}
 
 /** Encodes a stream of bytes as base64 with padding. Yields the text as ASCII bytes. */
 export async function* encodeBase64(

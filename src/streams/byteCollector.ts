@@ -7,17 +7,12 @@ const firstBytes = 64 * 1024
 const growth = 16
 
 /**
- * Creates a collector of at most `bytesMax` bytes. If `expectedBytes` is given, there are no more than these. A chunk is
+ * Creates a collector of at most `bytesMax` bytes. `sizeMax` is given where their number is known. A chunk is
  * copied as it arrives: chunks that are kept would take 420 bytes each, also where a client sends single bytes. The
  * pages of a large buffer take no memory before something is written to them.
  */
-export function createByteCollector(
-  bytesMax: number,
-  expectedBytes?: number,
-  allocate = (bytes: number): Buffer => Buffer.allocUnsafeSlow(bytes),
-) {
-  const sizeMax = expectedBytes ?? bytesMax
-  let buffer = allocate(Math.min(firstBytes, sizeMax))
+export function createByteCollector(bytesMax: number, sizeMax: number = bytesMax) {
+  let buffer = Buffer.allocUnsafeSlow(Math.min(firstBytes, sizeMax))
   let length = 0
 
   /** Copies a chunk behind the others. Returns false, and copies nothing, when they would exceed the limit together. */
@@ -25,7 +20,9 @@ export function createByteCollector(
     const sum = length + chunk.length
     if (sum > bytesMax) return false
     if (sum > buffer.length) {
-      const larger = allocate(Math.min(Math.max(growth * buffer.length, sum), sizeMax))
+      const larger = Buffer.allocUnsafeSlow(
+        Math.min(Math.max(growth * buffer.length, sum), sizeMax),
+      )
       buffer.copy(larger, 0, 0, length)
       freeMemory(buffer)
       buffer = larger

@@ -4,7 +4,7 @@
  * longer than all other work on a body or an image of a megabyte. Leaves small buffers to V8, because Node cuts some of
  * them from a pool that they share.
  */
-export function freeMemory({ buffer }: Buffer): void {
+export function freeMemory({ buffer }: Uint8Array): void {
   if (!(buffer instanceof ArrayBuffer) || buffer.byteLength <= Buffer.poolSize) return
   if (!buffer.detached) buffer.transfer(0)
 }

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import { assertNever } from '../domain/assertNever.ts'
 import type { Json } from '../domain/json.ts'
 import {
   inputImageBytesMax,
@@ -14,11 +13,12 @@ import {
 } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { Base64Alphabet, Base64Failure } from './base64.ts'
+import type { Base64Alphabet } from './base64.ts'
 import { decodeBase64 } from './base64.ts'
 import type { JsonFailure, JsonPath } from './jsonFailure.ts'
+import { invalidJson } from './jsonFailure.ts'
 import type { ImageString } from './parseJson.ts'
-import { parseJson } from './parseJson.ts'
+import { notBase64, notJson, parseJson } from './parseJson.ts'
 
 type JsonOptions = {
   /** Returns whether the string at this path is an image in base64. */
@@ -44,7 +44,7 @@ export async function readJson(
   body: Buffer,
   { isImage, alphabet }: JsonOptions & { readonly alphabet: Base64Alphabet },
 ): Promise<Result<Read<ImageBytes>, JsonFailure>> {
-  if (!isUtf8(body)) return fail({ tag: 'invalid_utf8' })
+  if (!isUtf8(body)) return fail(invalidJson('is not valid UTF-8'))
   const read = parseJson(body, { ...requestRules, isImage })
   if (!read.ok) return read
   const images = await decodeImages(read.value.images, alphabet)
@@ -70,26 +70,26 @@ async function decodeImages(
   for (const { path, sent } of strings) {
     const bytesMax = Math.min(inputImageBytesMax, bytesLeft)
     const decoded = await decodeBase64(sent, alphabet, bytesMax, sent)
-    if (!decoded.ok) return fail(imageFailure(decoded.failure, path, bytesLeft))
+    if (!decoded.ok) {
+      const { failure } = decoded
+      if (failure === 'no_string') return fail(notJson)
+      if (failure === 'no_base64') return fail(notBase64(path))
+      return fail(bytesMax === inputImageBytesMax ? tooLarge(path) : tooLargeTogether(path))
+    }
     bytesLeft -= decoded.value.length
     images.push({ path, bytes: decoded.value })
   }
   return succeed(images)
 }
 
-function imageFailure(failure: Base64Failure, path: JsonPath, bytesLeft: number): JsonFailure {
-  switch (failure) {
-    case 'no_string':
-      return { tag: 'syntax' }
-    case 'no_base64':
-      return { tag: 'invalid_base64', path }
-    case 'too_large':
-      return inputImageBytesMax <= bytesLeft
-        ? { tag: 'image_too_large', path, limitBytes: inputImageBytesMax }
-        : { tag: 'images_too_large', path, limitBytes: inputImagesBytesMax }
-    default:
-      return assertNever(failure)
-  }
+function tooLarge(path: JsonPath): JsonFailure {
+  return { tag: 'invalid_image', path, why: `it is larger than ${inputImageBytesMax} bytes` }
+}
+
+/** No single image is at fault, so the field is named that has them all. */
+function tooLargeTogether(path: JsonPath): JsonFailure {
+  const why = `together they are larger than ${inputImagesBytesMax} bytes`
+  return { tag: 'invalid_image', path: path.slice(0, 1), why }
 }
 
 /**

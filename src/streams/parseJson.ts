@@ -2,6 +2,7 @@ import type { Json } from '../domain/json.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { JsonFailure, JsonPath } from './jsonFailure.ts'
+import { invalidJson } from './jsonFailure.ts'
 
 /** A string that is an image: its place in the document, and the bytes between its quotes. */
 export type ImageString = { readonly path: JsonPath; readonly sent: Buffer }
@@ -58,19 +59,27 @@ export function parseJson(
     limitAt: rules.besidesImagesBytesMax,
     failure: undefined,
   }
-  if (nextByte(reader) === undefined) return fail(reader.failure ?? { tag: 'empty' })
+  if (nextByte(reader) === undefined) return fail(reader.failure ?? invalidJson('is empty'))
   const document = readValue(reader)
-  if (!rules.lenient && nextByte(reader) !== undefined) refuse(reader, syntax)
+  if (!rules.lenient && nextByte(reader) !== undefined) refuse(reader, notJson)
   return document === undefined || reader.failure !== undefined
-    ? fail(reader.failure ?? syntax)
+    ? fail(reader.failure ?? notJson)
     : succeed({ document, images: [...reader.images.values()] })
 }
 
-const syntax: JsonFailure = { tag: 'syntax' }
+export const notJson = invalidJson('is not valid JSON')
+
+export function notBase64(path: JsonPath): JsonFailure {
+  return { tag: 'invalid_image', path, why: 'the data is not valid Base64' }
+}
 
 /** Keeps the first failure. Every function below returns `undefined` when it has refused something. */
 function refuse(reader: Reader, failure: JsonFailure): undefined {
   reader.failure ??= failure
+}
+
+function invalidAt(path: JsonPath, why: string): JsonFailure {
+  return { tag: 'invalid_value', path: [...path], why }
 }
 
 function tooLong(limitBytes: number): JsonFailure {
@@ -97,7 +106,7 @@ function isBlank(byte: number | undefined): boolean {
 function readValue(reader: Reader): Json | undefined {
   const byte = nextByte(reader)
   reader.values += 1
-  if (reader.values > reader.valuesMax) return refuse(reader, { tag: 'too_many_values' })
+  if (reader.values > reader.valuesMax) return refuse(reader, invalidJson('has too many values'))
   if (byte === 0x7b) return readObject(reader)
   if (byte === 0x5b) return readArray(reader)
   if (byte !== quote) return readScalar(reader)
@@ -108,12 +117,12 @@ function readObject(reader: Reader): Json | undefined {
   const { path, lenient } = reader
   const members = new Map<string, Json>()
   const isRead = readItems(reader, 0x7d, () => {
-    const key = nextByte(reader) === quote ? readText(reader) : refuse(reader, syntax)
+    const key = nextByte(reader) === quote ? readText(reader) : refuse(reader, notJson)
     if (key === undefined) return undefined
     if (!lenient && members.has(key)) {
-      return refuse(reader, { tag: 'duplicate_key', path: [...path, key] })
+      return refuse(reader, invalidJson('contains the same field twice', [...path, key]))
     }
-    if (nextByte(reader) !== 0x3a) return refuse(reader, syntax)
+    if (nextByte(reader) !== 0x3a) return refuse(reader, notJson)
     reader.at += 1
     const value = readMember(reader, key)
     return value === undefined ? undefined : members.set(key, value)
@@ -133,13 +142,14 @@ function readArray(reader: Reader): Json | undefined {
 
 /** Reads from an opening bracket to `close`. `readItem` reads what stands between two commas. */
 function readItems(reader: Reader, close: number, readItem: () => unknown): true | undefined {
-  if (reader.path.length >= reader.depthMax) return refuse(reader, { tag: 'too_deep' })
+  if (reader.path.length >= reader.depthMax)
+    return refuse(reader, invalidJson('is nested too deeply'))
   reader.at += 1
   let byte = nextByte(reader)
   while (byte !== close) {
     if (readItem() === undefined) return undefined
     byte = nextByte(reader)
-    if (byte !== close && byte !== 0x2c) return refuse(reader, syntax)
+    if (byte !== close && byte !== 0x2c) return refuse(reader, notJson)
     if (byte === 0x2c) reader.at += 1
   }
   reader.at += 1
@@ -160,9 +170,9 @@ function readScalar(reader: Reader): Json | undefined {
   if (reader.at === limitAt) nextByte(reader)
   if (reader.failure !== undefined) return undefined
   const value = parsed(body.toString('latin1', begin, reader.at))
-  if (value === undefined) return refuse(reader, syntax)
+  if (value === undefined) return refuse(reader, notJson)
   if (typeof value !== 'number' || Number.isFinite(value)) return value
-  return lenient ? null : refuse(reader, { tag: 'number_out_of_range', path: [...path] })
+  return lenient ? null : refuse(reader, invalidAt(path, 'the number is out of range'))
 }
 
 function endsScalar(byte: number | undefined): boolean {
@@ -178,28 +188,30 @@ function readText(reader: Reader): string | undefined {
     return refuse(reader, tooLong(reader.besidesImagesBytesMax))
   }
   const text = parsed(body.toString('utf8', begin, end + 1))
-  if (end === -1 || typeof text !== 'string') return refuse(reader, syntax)
+  if (end === -1 || typeof text !== 'string') return refuse(reader, notJson)
   reader.at = end + 1
   if (reader.lenient) return isStorable(text) ? text : storable(text)
   reader.textBytes += Buffer.byteLength(text)
   if (reader.textBytes > reader.textBytesMax) return refuse(reader, tooLong(reader.textBytesMax))
   // A failure must not show a text, and a key is one. So the path of a key leads to the object that has it.
-  return isStorable(text) ? text : refuse(reader, { tag: 'unstorable_text', path: [...path] })
+  return isStorable(text)
+    ? text
+    : refuse(reader, invalidAt(path, 'text must not contain NUL or lone surrogates'))
 }
 
 function readImage(reader: Reader): string | undefined {
   const { body, at, images, imagesMax, lenient } = reader
   const path = [...reader.path]
   if (images.size >= imagesMax) {
-    return refuse(reader, { tag: 'too_many_images', path, limit: imagesMax })
+    return refuse(reader, invalidAt(path.slice(0, 1), `at most ${imagesMax} images`))
   }
   let end = body.indexOf(quote, at + 1)
   if (body[end - 1] === backslash) {
     // There is no backslash before a quote in base64. With millions of them, finding the end would take long.
-    if (!lenient) return refuse(reader, { tag: 'invalid_base64', path })
+    if (!lenient) return refuse(reader, notBase64(path))
     end = endOfString(body, at + 1, body.length)
   }
-  if (end === -1 || end === body.length) return refuse(reader, syntax)
+  if (end === -1 || end === body.length) return refuse(reader, notJson)
   images.set(JSON.stringify(path), { path, sent: body.subarray(at + 1, end) })
   reader.limitAt += end - at - 1
   reader.at = end + 1

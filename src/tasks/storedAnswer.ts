@@ -25,25 +25,20 @@ type AnswerToStore = {
 export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
-  let tries = 0
-  let isStored = false
   try {
     const { mimeType, bytes, width, height } = image
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const stored = { mimeType, bytes: bytes.length, sha256, width, height }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
     await retryFor(hardEndMs, async () => {
-      tries += 1
       await putOnce(blobs, [
         [answerImageKey(answerId), bytes],
         [answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))],
       ])
     })
-    isStored = true
     return meta
   } finally {
-    // A write of a try that failed may still be under way.
-    image.discard({ isUnread: isStored && tries === 1 })
+    image.discard()
   }
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createByteCollector } from '../streams/byteCollector.ts'
 import { freeMemory } from '../streams/freeMemory.ts'
 
 /** The bytes of one answer that have arrived. Those of a large answer are in a file. */
@@ -12,72 +13,55 @@ export type AnswerBody = ReturnType<typeof createAnswerBody>
  * fifty answers at this limit take 200 MiB.
  */
 export const inMemoryBytesMax = 4 * 1024 * 1024
-/** The bytes are kept in blocks of this size, which is also that of a write to the file. */
-const blockBytes = 1024 * 1024
+/** The same once the answer has a file: this many bytes are written at once. */
+const writeBytes = 1024 * 1024
 
 /**
- * Creates a body without bytes. Chunks are copied into blocks, because an answer can arrive in millions of tiny chunks.
- * When the disk fails, everything that is not in the file stays in memory: we have paid for the answer. `tempDir` is a
- * local folder.
+ * Creates a body without bytes. When the disk fails, everything that is not in the file stays in memory: we have paid for
+ * the answer. `tempDir` is a local folder.
  */
 export function createAnswerBody(tempDir: string) {
-  const blocks: Buffer[] = []
-  let inMemory = 0
+  let latest = createByteCollector(inMemoryBytesMax)
+  /** What the disk did not take. */
+  const kept: Buffer[] = []
   let file: FileHandle | undefined
   let inFile = 0
-  let diskFailed = false
   let writing: Promise<void> | undefined
 
-  function keep(chunk: Uint8Array): void {
-    for (let at = 0; at < chunk.byteLength;) {
-      const used = inMemory % blockBytes
-      if (used === 0) blocks.push(Buffer.allocUnsafeSlow(blockBytes))
-      const piece = chunk.subarray(at, at + blockBytes - used)
-      blocks.at(-1)?.set(piece, used)
-      inMemory += piece.byteLength
-      at += piece.byteLength
-    }
-  }
-
-  /** Moves all blocks that are full. */
-  async function moveToFile(): Promise<void> {
+  async function moveToFile(bytes: Buffer): Promise<void> {
     try {
       file ??= await openNamelessFile(tempDir)
-      while (blocks[0] !== undefined && inMemory >= blockBytes) {
-        await file.appendFile(blocks[0])
-        freeMemory(blocks[0])
-        blocks.shift()
-        inFile += blockBytes
-        inMemory -= blockBytes
-      }
+      await file.appendFile(bytes)
+      inFile += bytes.length
+      freeMemory(bytes)
     } catch {
-      // A full disk may have taken a part of a block. `inFile` does not count it, so nobody reads that part.
-      diskFailed = true
+      // A full disk may have taken a part of the bytes. `inFile` does not count it, so nobody reads that part.
+      kept.push(bytes)
     }
   }
 
   return {
     /** Adds the next bytes. When it returns a promise, which never rejects, the caller adds no more until then. */
     add: (chunk: Uint8Array): Promise<void> | undefined => {
-      keep(chunk)
-      const bytesMax = file === undefined ? inMemoryBytesMax : blockBytes
-      if (inMemory <= bytesMax || diskFailed) return undefined
-      writing = moveToFile()
+      if (latest.add(chunk)) return undefined
+      const full = latest.bytes()
+      latest = createByteCollector(Math.max(writeBytes, chunk.length))
+      latest.add(chunk)
+      if (kept.length === 0) writing = moveToFile(full)
+      else kept.push(full)
       return writing
     },
     /** Returns how many bytes have arrived. */
-    bytes: (): number => inFile + inMemory,
+    bytes: (): number => kept.reduce((sum, { length }) => sum + length, inFile + latest.length()),
     /** Returns all bytes, and keeps none of them. Throws when the file cannot be read. */
     take: async (): Promise<Buffer> => {
       await writing
+      const rest = [...kept.splice(0), latest.bytes()]
+      if (file === undefined && rest.length === 1) return latest.bytes()
       try {
-        const whole = Buffer.allocUnsafeSlow(inFile + inMemory)
-        if (file !== undefined) await readBack(file, whole.subarray(0, inFile))
-        for (const [i, block] of blocks.splice(0).entries()) {
-          block.copy(whole, inFile + i * blockBytes)
-          freeMemory(block)
-        }
-        return whole
+        const start = Buffer.allocUnsafeSlow(inFile)
+        if (file !== undefined) await readBack(file, start)
+        return Buffer.concat([start, ...rest])
       } finally {
         await file?.close()
       }

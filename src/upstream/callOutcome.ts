@@ -6,27 +6,20 @@ import type { Answer } from './exchange.ts'
 import { isSuccess } from './exchange.ts'
 import type { AnswerVerdict, FamilyCall } from './familyCall.ts'
 import { looksLikeJson, readModelAnswer } from './modelAnswer.ts'
-import type { SendResult } from './send.ts'
 import type { ByteBudget } from '../streams/byteBudget.ts'
 import { freeMemory } from '../streams/freeMemory.ts'
 
 type Family = Pick<FamilyCall, 'isImage' | 'judge'>
 
 /**
- * Returns the outcome of one call, together with the evidence: what happened on the connection. A call that was not
- * sent is refused. A call without an answer is unknown. Throws when the file of a large answer cannot be read.
+ * Returns the outcome of a call that was answered, together with the evidence: what happened on the connection. Throws
+ * when the file of a large answer cannot be read.
  */
 export async function callOutcome(
-  sent: SendResult,
+  { answer, latencyMs }: { readonly answer: Answer; readonly latencyMs: number },
   family: Family,
   memory: ByteBudget,
 ): Promise<UpstreamOutcome> {
-  if (sent.kind === 'not_sent') return { class: 'refused', evidence: { reason: sent.reason } }
-  const { latencyMs } = sent
-  if (sent.kind === 'lost') {
-    return { class: 'unknown', evidence: { reason: sent.reason, latencyMs } }
-  }
-  const { answer } = sent
   const about = {
     latencyMs,
     httpStatus: answer.status,
@@ -45,10 +38,7 @@ export async function callOutcome(
     // zlib may still read a body that was packed.
     if (looksLikeJson(body)) freeMemory(body)
     isKept = verdict.class === 'succeeded'
-    return withEvidence(verdict, about, (image, isUnread) => {
-      if (isUnread) freeMemory(image)
-      room.end()
-    })
+    return withEvidence(verdict, about, room.end)
   } finally {
     if (!isKept) room.end()
   }
@@ -70,18 +60,11 @@ async function verdictOf(
 function withEvidence(
   { reason, ...outcome }: AnswerVerdict,
   about: Omit<OutcomeEvidence, 'reason'>,
-  discard: (image: Buffer, isUnread: boolean) => void,
+  discard: () => void,
 ): UpstreamOutcome {
   const evidence = { reason, ...about }
   return outcome.class === 'succeeded'
-    ? {
-        ...outcome,
-        evidence,
-        image: {
-          ...outcome.image,
-          discard: ({ isUnread }) => discard(outcome.image.bytes, isUnread),
-        },
-      }
+    ? { ...outcome, evidence, image: { ...outcome.image, discard } }
     : { ...outcome, evidence }
 }
 

@@ -33,7 +33,7 @@ const answerMemory = { bytesMax: 96 * 1024 * 1024, freeBytes: 0, accountShareMax
  * `succeeded`, the caller must write its image to the blob store, and then call `discard`.
  *
  * An answer passes through these steps. The files are in this folder:
- * 1. `send.ts` sends the request, and knows whether the upstream can have acted on it. `exchange.ts` collects the
+ * 1. `send.ts` sends the request, and without an answer knows whether the upstream can have acted on it. `exchange.ts` collects the
  *    answer in an `answerBody.ts`, until it is complete, the connection breaks, or the timeout of the call.
  * 2. `modelAnswer.ts` reads a 2xx answer with its images, as far as it came. `errorAnswer.ts` reads any other answer,
  *    and the wait that it asks for.
@@ -51,7 +51,7 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
     }
     const { request, family } = preparedCall(call, credential, deps)
     const sent = await send(dispatcher, request, createAnswerBody(deps.tempDir))
-    return await callOutcome(sent, family, memory)
+    return 'answer' in sent ? await callOutcome(sent, family, memory) : sent
   }
 }
 

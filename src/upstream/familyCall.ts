@@ -41,4 +41,4 @@ export type AnswerVerdict =
     }
   | (ErrorVerdict & Pick<FailedOutcome, 'retryAfterMs' | 'nativeRejection'>)
 
-type FailedOutcome = Exclude<UpstreamOutcome, { readonly class: 'succeeded' }>
+export type FailedOutcome = Exclude<UpstreamOutcome, { readonly class: 'succeeded' }>

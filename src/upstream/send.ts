@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { AnswerBody } from './answerBody.ts'
 import type { Answer } from './exchange.ts'
 import { exchange } from './exchange.ts'
+import type { FailedOutcome } from './familyCall.ts'
 import type { RequestBody } from './requestBody.ts'
 
 export type SendRequest = {
@@ -17,27 +18,14 @@ export type SendRequest = {
   readonly mayBegin?: (() => boolean) | undefined
 }
 
-/**
- * What happened to a request. `latencyMs` counts from the first byte of the request to the end of the call.
- */
-export type SendResult =
-  /** The upstream received nothing, or too little to act on. */
-  | {
-      readonly kind: 'not_sent'
-      readonly reason: 'not_sent' | 'not_called' | 'inputs_unreadable'
-    }
-  /** No answer arrived, but the upstream may have acted on the request. */
-  | {
-      readonly kind: 'lost'
-      readonly reason: 'timeout' | 'connection_lost'
-      readonly latencyMs: number
-    }
-  /** An answer arrived. Its body may be incomplete (`cutBy`). */
-  | { readonly kind: 'answered'; readonly answer: Answer; readonly latencyMs: number }
+/** An answer, whose body may be incomplete (`cutBy`), or the outcome of a call without one. */
+export type Sent =
+  /** `latencyMs` counts from the first byte of the request to the end of the call. */
+  { readonly answer: Answer; readonly latencyMs: number } | FailedOutcome
 
 /**
- * Sends one POST. Never repeats it and never follows a redirect. The result says whether the upstream can
- * have acted on the request. It cannot have acted in three cases, all `not_sent`:
+ * Sends one POST. Never repeats it and never follows a redirect. Without an answer the outcome says whether the upstream
+ * can have acted on the request. It cannot have acted in three cases, all `refused`:
  * - Nothing was written to a connection: the upstream refused the connection, its name was not found, TLS
  *   failed, or the time was over before a connection was ready.
  * - The connection was ready too late to begin (`not_called`).
@@ -50,7 +38,7 @@ export async function send(
   dispatcher: Dispatcher,
   request: SendRequest,
   answerBody: AnswerBody,
-): Promise<SendResult> {
+): Promise<Sent> {
   // A timer has whole milliseconds, at least one.
   const signal = AbortSignal.timeout(Math.max(1, Math.ceil(request.timeoutMs)))
   const body = watchBody(request.body.open(), request.mayBegin)
@@ -58,14 +46,15 @@ export async function send(
   try {
     const options = dispatchOptions(request, body)
     const answer = await exchange(dispatcher, options, { signal, elapsedMs, body: answerBody })
-    return { kind: 'answered', answer, latencyMs: Math.round(elapsedMs()) }
+    return { answer, latencyMs: Math.round(elapsedMs()) }
   } catch {
-    if (body.failed()) return { kind: 'not_sent', reason: 'inputs_unreadable' }
+    if (body.failed()) return { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
     if (body.startedAtMs() === undefined) {
-      return { kind: 'not_sent', reason: body.tooLate() ? 'not_called' : 'not_sent' }
+      const reason = body.tooLate() ? 'not_called' : 'not_sent'
+      return { class: 'refused', evidence: { reason } }
     }
     const reason = signal.aborted ? 'timeout' : 'connection_lost'
-    return { kind: 'lost', reason, latencyMs: Math.round(elapsedMs()) }
+    return { class: 'unknown', evidence: { reason, latencyMs: Math.round(elapsedMs()) } }
   } finally {
     body.stream.destroy()
   }

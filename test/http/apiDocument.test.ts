@@ -2,12 +2,14 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { adminRoutes, createAdminDocument } from '../../src/admin/routes.ts'
 import { createApiDocument } from '../../src/http/apiDocument.ts'
-import type { DescribedRoute } from '../../src/http/route.ts'
-import { routes } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
+import { routeGroups, routes } from '../../src/http/routes.ts'
 
 let source: string
 beforeAll(() => {
-  source = JSON.stringify(createApiDocument(routes, { publicUrl: 'https://images.example.test' }))
+  source = JSON.stringify(
+    createApiDocument(routeGroups, { publicUrl: 'https://images.example.test' }),
+  )
 })
 
 async function problemsOf(source: string) {
@@ -40,7 +42,7 @@ describe('the OpenAPI document', () => {
   })
 })
 
-describe.each<[string, readonly DescribedRoute[]]>([
+describe.each<[string, readonly Route[]]>([
   ['the API', routes],
   ['the admin API', adminRoutes],
 ])('the routes of %s', (_name, routes) => {

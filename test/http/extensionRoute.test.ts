@@ -7,11 +7,8 @@ const api = useTestApi()
 
 /** The extensions that need a key, without `/result`, which is like a lookup, and without the routes of Google. */
 const extensions = routes.filter(
-  ({ extension, access, envelope, tag }) =>
-    extension === true &&
-    access === 'account' &&
-    envelope === 'full' &&
-    tag !== 'Content generation',
+  ({ extension, access, envelope, path }) =>
+    extension === true && access === 'account' && envelope !== 'short' && !path.includes(':'),
 )
 const requests = extensions.map(({ method, path }): readonly [string, string] => [
   method,

@@ -80,7 +80,7 @@ describe('a client that reads only when its whole body is sent', () => {
 })
 
 describe('a client that does not read its answer', () => {
-  const unreadMs = 300
+  const unreadMs = 1_000
 
   /** Starts a server that answers with `answer`, and returns a connection that has sent a request. */
   async function asking(answer: (context: Koa.Context) => Promise<void>) {

@@ -111,8 +111,6 @@ describe('lenient base64', () => {
     ['accepts', 'line breaks', 'QUJD\\r\\nRA==\\n'],
     ['accepts', 'a break in the padding', 'QUJDRA=\\n='],
     ['refuses', 'another data URL', 'data:image/png,QUJD'],
-    ['refuses', 'text after padding', 'QQ==QUJD'],
-    ['refuses', 'a single letter at the end', 'QUJDR'],
     ['refuses', 'letters beyond ASCII', 'QUJé'],
     ['refuses', 'prose', 'no image today!'],
   ])('%s %s', async (verb, _what, text) => {

@@ -21,10 +21,10 @@ const brackets = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 const keyed = (textBytes: number) => `{"${'\\u0041'.repeat(9)}":"${'x'.repeat(textBytes - 9)}"}`
 const pairs = items((jsonValuesMax - 2) / 2, '{"key":""}')
 
-const tooDeep = { tag: 'too_deep' }
-const tooMany = { tag: 'too_many_values' }
+const tooDeep = { tag: 'invalid_json', path: [], why: 'is nested too deeply' }
+const tooMany = { ...tooDeep, why: 'has too many values' }
 const tooLong = (limitBytes: number) => ({ tag: 'text_too_long', limitBytes })
-const path = (index: number) => ({ path: [index, 'data'] })
+const tooLarge = { tag: 'invalid_image', why: `it is larger than ${one} bytes` }
 
 it.each([
   ['arrays of the largest depth', brackets(jsonDepthMax), 'ok'],
@@ -48,20 +48,20 @@ it.each([
   [
     'more images, of which none is decoded',
     small.replace('AA==', '*').replace(']', ',{"data":""}]'),
-    { tag: 'too_many_images', ...path(inputImagesMax), limit: inputImagesMax },
+    { tag: 'invalid_value', path: [inputImagesMax], why: `at most ${inputImagesMax} images` },
   ],
   ['the largest image', images(1, one), 'ok'],
-  ['a larger image', images(1, one + 1), { tag: 'image_too_large', ...path(1), limitBytes: one }],
+  ['a larger image', images(1, one + 1), { ...tooLarge, path: [1, 'data'] }],
   [
     'a larger image with an escape',
     images(one + 1).replace('AA', '\\u0041A'),
-    { tag: 'image_too_large', ...path(0), limitBytes: one },
+    { ...tooLarge, path: [0, 'data'] },
   ],
   ['images of the largest size together', images(one, one, one, all - 3 * one), 'ok'],
   [
     'one byte more in another image',
     images(one, one, one, all - 3 * one, 1),
-    { tag: 'images_too_large', ...path(4), limitBytes: all },
+    { ...tooLarge, path: [4], why: `together they are larger than ${all} bytes` },
   ],
 ])('the limits of a JSON document are exact: %s', async (_what, text, expected) => {
   const isImage = (path: readonly (string | number)[]) => path.at(-1) === 'data'

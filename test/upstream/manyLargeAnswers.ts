@@ -39,7 +39,7 @@ async function callAndStore(order: number): Promise<number> {
   const { length } = outcome.image.bytes
   await blobs.put([`an${order}/image`, outcome.image.bytes])
   await blobs.deletePrefix(`an${order}`)
-  outcome.image.discard({ isUnread: true })
+  outcome.image.discard()
   return length
 }
 

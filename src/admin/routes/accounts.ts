@@ -14,7 +14,6 @@ import {
 import { defined } from '../../domain/defined.ts'
 import { succeed } from '../../domain/result.ts'
 import * as accounts from '../../operations/accounts.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { account, models, topup } from '../../schema/operators/accounts.ts'
 import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
 
@@ -41,16 +40,12 @@ const limits = z
   .optional()
   .meta({ description: 'Null: no limit. What is absent stays as it is.' })
 
-const tag = 'Accounts'
-
 export const accountRoutes: readonly AdminRoute[] = [
   adminRoute({
     method: 'GET',
     path: '/admin/v1/accounts',
     id: 'listAccounts',
-    tag,
     summary: 'List accounts by name',
-    params: noFields,
     input: pageQuery.extend({
       after: pageQuery.shape.after.meta({ description: 'The last name of the previous page.' }),
       search: anyText.optional().meta({ description: 'How the names begin.' }),
@@ -63,9 +58,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/accounts',
     id: 'createAccount',
-    tag,
     summary: 'Create an account',
-    params: noFields,
     input: z.strictObject({
       name: z.string().regex(accountNamePattern, {
         error: '1 to 100 letters, digits and . _ @ + -, the first one a letter or digit',
@@ -82,10 +75,8 @@ export const accountRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/v1/accounts/{name}',
     id: 'getAccount',
-    tag,
     summary: 'Read an account',
     params: ofName,
-    input: noFields,
     answer: [200, 'The account.', account],
     run: ({ operator, params }) => accounts.showAccount(operator, params.name),
   }),
@@ -93,7 +84,6 @@ export const accountRoutes: readonly AdminRoute[] = [
     method: 'PATCH',
     path: '/admin/v1/accounts/{name}',
     id: 'changeAccount',
-    tag,
     summary: 'Set the models or the limits of an account',
     description: 'What is absent stays as it is. Tasks that are accepted already are made.',
     params: ofName,
@@ -105,7 +95,6 @@ export const accountRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/accounts/{name}/topups',
     id: 'topUpAccount',
-    tag,
     summary: 'Move credits into an account, or take some back',
     description:
       'The same `topup_id` again moves nothing and gets the same answer, so a lost answer is no reason to fear.',

@@ -2,7 +2,6 @@ import { adminRoute } from '../adminRoute.ts'
 import { defined } from '../../domain/defined.ts'
 import { succeed } from '../../domain/result.ts'
 import { listAudit } from '../../operations/audit.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { instantParameter } from '../../schema/instant.ts'
 import { auditRow } from '../../schema/operators/audit.ts'
 import { anyText, listOf, numberedRow, pageQuery } from '../schemas/parameters.ts'
@@ -11,9 +10,7 @@ export const listAuditRoute = adminRoute({
   method: 'GET',
   path: '/admin/v1/audit',
   id: 'listAudit',
-  tag: 'Audit',
   summary: 'List who changed what, newest first',
-  params: noFields,
   input: pageQuery.extend({
     after: numberedRow.optional(),
     target: anyText.optional(),

@@ -3,23 +3,17 @@ import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
 import { succeed } from '../../domain/result.ts'
 import * as channels from '../../operations/channels.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { channel, check } from '../../schema/operators/channels.ts'
 import { anyText, listOf } from '../schemas/parameters.ts'
 
 const ofChannel = z.strictObject({ name: anyText.meta({ description: 'The name of a channel.' }) })
-
-const tag = 'Channels'
 
 export const channelRoutes: readonly AdminRoute[] = [
   adminRoute({
     method: 'GET',
     path: '/admin/v1/channels',
     id: 'listChannels',
-    tag,
     summary: 'List channels by name',
-    params: noFields,
-    input: noFields,
     answer: [200, 'Every channel that a worker has had.', listOf(channel)],
     run: async ({ operator }) => succeed(await channels.listChannels(operator)),
   }),
@@ -27,7 +21,6 @@ export const channelRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/channels/{name}/pause',
     id: 'pauseChannel',
-    tag,
     summary: 'Pause a channel',
     description:
       'No call begins on it. A paused channel keeps the time and the reason of its pause.',
@@ -42,10 +35,8 @@ export const channelRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/channels/{name}/resume',
     id: 'resumeChannel',
-    tag,
     summary: 'End the pause and the cooldowns of a channel',
     params: ofChannel,
-    input: noFields,
     answer: [200, 'The channel.', channel],
     run: ({ operator, params }) => channels.resumeChannel(operator, params.name),
   }),
@@ -53,10 +44,8 @@ export const channelRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/channels/{name}/check',
     id: 'checkChannel',
-    tag,
     summary: 'Make one call on a channel that costs nothing',
     params: ofChannel,
-    input: noFields,
     answer: [200, 'What came back.', check],
     run: ({ operator, params }) => channels.checkChannel(operator, params.name),
   }),

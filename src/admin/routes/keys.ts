@@ -5,7 +5,6 @@ import { depositCreditsMax } from '../../domain/accounts/account.ts'
 import { budgetPeriods } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
 import * as keys from '../../operations/keys.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { key, newKey } from '../../schema/operators/keys.ts'
 import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
 
@@ -31,14 +30,11 @@ const budget = z
   })
   .meta({ description: 'Credits per period, in UTC.', example: '5000/day' })
 
-const tag = 'Keys'
-
 export const keyRoutes: readonly AdminRoute[] = [
   adminRoute({
     method: 'GET',
     path: '/admin/v1/accounts/{name}/keys',
     id: 'listKeys',
-    tag,
     summary: 'List the keys of an account, oldest first',
     params: ofAccount,
     input: pageQuery,
@@ -50,7 +46,6 @@ export const keyRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/accounts/{name}/keys',
     id: 'createKey',
-    tag,
     summary: 'Make an API key',
     params: ofAccount,
     input: z.strictObject({
@@ -74,7 +69,6 @@ export const keyRoutes: readonly AdminRoute[] = [
     method: 'PATCH',
     path: '/admin/v1/keys/{key_id}',
     id: 'setKeyBudget',
-    tag,
     summary: 'Set or remove the budget of a key',
     description: 'What the present period holds or has spent counts from the start.',
     params: ofKey,
@@ -87,12 +81,10 @@ export const keyRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/keys/{key_id}/revoke',
     id: 'revokeKey',
-    tag,
     summary: 'Revoke a key',
     description:
       'It is refused from the next request on. A revoked key keeps its time of revocation.',
     params: ofKey,
-    input: noFields,
     answer: [200, 'The key.', key],
     run: ({ operator, params }) => keys.revokeApiKey(operator, params.key_id),
   }),

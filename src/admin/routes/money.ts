@@ -7,7 +7,6 @@ import { succeed } from '../../domain/result.ts'
 import { countUsage, usageCsv } from '../../operations/usage.ts'
 import { verifyLedger } from '../../operations/ledger.ts'
 import { exportLedger, listLedger } from '../../operations/ledgerEntries.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { entry, usage, verification } from '../../schema/operators/money.ts'
 import { anyText, listOf, numberedRow, pageQuery, period } from '../schemas/parameters.ts'
 
@@ -25,18 +24,14 @@ const groupBy = z
   })
   .meta({ description: `At most two of ${groupNames}.`, example: 'account,day' })
 
-const tag = 'Money'
-
 export const moneyRoutes: readonly AdminRoute[] = [
   adminRoute({
     method: 'GET',
     path: '/admin/v1/ledger',
     id: 'listLedger',
-    tag,
     summary: 'List the movements of an account’s credits, newest first',
     description:
       '`Accept: text/csv` returns all of the period, and the sum of each kind; `limit` and `after` then mean nothing.',
-    params: noFields,
     input: pageQuery.extend({
       account: anyText.meta({ description: 'The name of an account.' }),
       after: numberedRow.optional(),
@@ -60,11 +55,8 @@ export const moneyRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/ledger/verify',
     id: 'verifyLedger',
-    tag,
     summary: 'Check that ledger, balances and tasks agree',
     description: 'Reads the whole ledger, which may take minutes. Changes nothing.',
-    params: noFields,
-    input: noFields,
     answer: [200, 'What does not agree.', verification],
     run: async ({ operator }) => succeed(await verifyLedger(operator)),
   }),
@@ -72,11 +64,9 @@ export const moneyRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/v1/usage',
     id: 'getUsage',
-    tag,
     summary: 'Count tasks and credits of a period',
     description:
       'Tasks count at the moment of their end, in `[start_time, end_time)`, 30 days by default. `Accept: text/csv` returns the rows and their total.',
-    params: noFields,
     input: z.strictObject({
       ...period,
       group_by: groupBy,

@@ -5,21 +5,15 @@ import { succeed } from '../../domain/result.ts'
 import { showOverview } from '../../operations/overview.ts'
 import { showQueue } from '../../operations/queue.ts'
 import { find } from '../../operations/find.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { found, overview, queue } from '../../schema/operators/overview.ts'
 import { anyText, listOf } from '../schemas/parameters.ts'
-
-const tag = 'Overview'
 
 export const overviewRoutes: readonly AdminRoute[] = [
   adminRoute({
     method: 'GET',
     path: '/admin/v1/overview',
     id: 'getOverview',
-    tag,
     summary: 'Read how the installation is doing',
-    params: noFields,
-    input: noFields,
     answer: [200, 'What runs now, and the last days.', overview],
     run: async ({ operator }) => succeed(await showOverview(operator)),
   }),
@@ -27,10 +21,7 @@ export const overviewRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/v1/queue',
     id: 'getQueue',
-    tag,
     summary: 'Read who waits',
-    params: noFields,
-    input: noFields,
     answer: [200, 'Live tasks, by account and channel.', queue],
     run: async ({ operator }) => succeed(await showQueue(operator)),
   }),
@@ -38,11 +29,9 @@ export const overviewRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/v1/find',
     id: 'find',
-    tag,
     summary: 'Find what an id belongs to',
     description:
       'Of a task, request, Idempotency-Key, vendor’s request, account, key, webhook, delivery or channel.',
-    params: noFields,
     input: z.strictObject({ id: anyText }),
     answer: [200, 'Everything with this id.', listOf(found)],
     errors: ['missing_required_parameter'],

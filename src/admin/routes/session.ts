@@ -1,16 +1,12 @@
 import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import { succeed } from '../../domain/result.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 
 export const getSessionRoute = adminRoute({
   method: 'GET',
   path: '/admin/v1/session',
   id: 'getSession',
-  tag: 'Service',
   summary: 'Read whose key this is',
-  params: noFields,
-  input: noFields,
   answer: [
     200,
     'The id of the key in the record of changes, and what it may do.',

@@ -2,15 +2,12 @@ import { z } from 'zod'
 import { adminRoute, imageRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
 import * as contents from '../../operations/taskContents.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { taskRequest } from '../../schema/operators/tasks.ts'
 import { ofTask } from '../schemas/parameters.ts'
 
 const shared = {
   method: 'GET',
-  tag: 'Contents of tasks',
   access: 'operator',
-  input: noFields,
 } as const
 
 /** What clients sent and got. Only operators see it, and each look is recorded. */

@@ -8,7 +8,6 @@ import { succeed } from '../../domain/result.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
 import * as manyTasks from '../../operations/manyTasks.ts'
 import * as tasks from '../../operations/tasks.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import {
   cancelledMany,
   retried,
@@ -46,7 +45,6 @@ function listOptions(input: z.output<typeof listed>) {
   return { limit, ...filterOf(input), ...more }
 }
 
-const tag = 'Tasks'
 const cancelRefusals = ['call_under_way', 'work_possible', 'succeeded', 'failed'] as const
 const retryRefusals = ['not_failed', 'already_retried', 'inputs_gone', 'insufficient'] as const
 
@@ -55,10 +53,8 @@ export const taskRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/v1/tasks',
     id: 'listTasks',
-    tag,
     summary: 'List tasks of any account, newest first',
     description: '`Accept: text/csv` returns the same tasks, and their number.',
-    params: noFields,
     input: listed,
     answer: [200, 'Records of tasks.', listOf(taskRow)],
     errors: ['model_not_found', 'not_found'],
@@ -72,10 +68,8 @@ export const taskRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/v1/tasks/{task_id}',
     id: 'getTask',
-    tag,
     summary: 'Read the story of a task',
     params: ofTask,
-    input: noFields,
     answer: [200, 'The task and its events.', taskStory],
     run: ({ operator, params }) => tasks.showTask(operator, params.task_id),
   }),
@@ -83,11 +77,9 @@ export const taskRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/tasks/{task_id}/cancel',
     id: 'cancelTask',
-    tag,
     summary: 'Cancel a task',
     description: 'Refused while a call is under way, and after one that may have done work.',
     params: ofTask,
-    input: noFields,
     answer: [200, 'The task is cancelled.', z.object({ cancelled: z.literal(true) })],
     refusals: cancelRefusals,
     run: ({ operator, params }) => tasks.cancelTask(operator, params.task_id),
@@ -96,11 +88,9 @@ export const taskRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/tasks/{task_id}/retry',
     id: 'retryTask',
-    tag,
     summary: 'Make a failed task again',
     description: 'Makes a new task, at today’s price and with a new deadline.',
     params: ofTask,
-    input: noFields,
     answer: [200, 'The new task, and the one that failed.', retried],
     refusals: retryRefusals,
     run: ({ operator, params }) => tasks.retryTask(operator, params.task_id),
@@ -109,9 +99,7 @@ export const taskRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/tasks/retry',
     id: 'retryTasks',
-    tag,
     summary: 'Make failed tasks again that nobody has made again yet',
-    params: noFields,
     input: z.strictObject({
       filter: z.strictObject({ ...filter, failure_code: failureCode }),
       ...many,
@@ -128,9 +116,7 @@ export const taskRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/tasks/cancel',
     id: 'cancelTasks',
-    tag,
     summary: 'Cancel live tasks',
-    params: noFields,
     input: z.strictObject({
       filter: z.strictObject({ ...filter, status: z.enum(['queued', 'processing']).optional() }),
       ...many,

@@ -4,7 +4,6 @@ import type { AdminRoute } from '../context.ts'
 import { defined } from '../../domain/defined.ts'
 import { delivery } from '../../schema/answers/webhook.ts'
 import * as webhooks from '../../operations/webhooks.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { redelivered, webhook } from '../../schema/operators/webhooks.ts'
 import { anyText, listOf, many, pageQuery } from '../schemas/parameters.ts'
 
@@ -12,16 +11,12 @@ const ofWebhook = z.strictObject({
   webhook_id: anyText.meta({ description: 'The id of a webhook.' }),
 })
 
-const tag = 'Webhooks'
-
 export const webhookRoutes: readonly AdminRoute[] = [
   adminRoute({
     method: 'GET',
     path: '/admin/v1/webhooks',
     id: 'listWebhooks',
-    tag,
     summary: 'List webhooks, newest first',
-    params: noFields,
     input: pageQuery.extend({
       account: anyText.optional().meta({ description: 'The name of an account.' }),
     }),
@@ -33,7 +28,6 @@ export const webhookRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/v1/webhooks/{webhook_id}/deliveries',
     id: 'listDeliveries',
-    tag,
     summary: 'List the deliveries of a webhook, newest first',
     params: ofWebhook,
     input: pageQuery.extend({
@@ -47,13 +41,11 @@ export const webhookRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/deliveries/{delivery_id}/redeliver',
     id: 'redeliver',
-    tag,
     summary: 'Deliver an event now',
     description: 'It keeps its id, so that the receiver can tell that it is the same.',
     params: z.strictObject({
       delivery_id: anyText.meta({ description: 'The id of a delivery.' }),
     }),
-    input: noFields,
     answer: [200, 'The delivery, which is pending.', delivery],
     refusals: ['webhook_disabled'],
     run: ({ operator, params }) => webhooks.redeliver(operator, params.delivery_id),
@@ -62,7 +54,6 @@ export const webhookRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/webhooks/{webhook_id}/redeliver',
     id: 'redeliverMany',
-    tag,
     summary: 'Deliver failed events of a webhook now, newest first',
     params: ofWebhook,
     input: z.strictObject({ status: z.literal('failed'), ...many }),
@@ -74,11 +65,9 @@ export const webhookRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/v1/webhooks/{webhook_id}/disable',
     id: 'disableWebhook',
-    tag,
     summary: 'Disable a webhook',
     description: 'What it has pending fails. Its account can enable it.',
     params: ofWebhook,
-    input: noFields,
     answer: [
       200,
       'The webhook is disabled.',
@@ -90,11 +79,9 @@ export const webhookRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/v1/webhooks/{webhook_id}',
     id: 'deleteWebhook',
-    tag,
     summary: 'Delete a webhook',
     description: 'What it has pending fails.',
     params: ofWebhook,
-    input: noFields,
     answer: [
       200,
       'The webhook is deleted.',

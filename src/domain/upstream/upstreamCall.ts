@@ -68,10 +68,10 @@ export type KeptImage = {
   readonly height: number
   readonly bytes: Buffer
   /**
-   * Call this when the image is stored or given up: large answers wait for the memory that it takes. With `isUnread`,
-   * nothing reads the bytes any more, so their memory is freed at once. A second call does nothing.
+   * Call this when the image is stored or given up: large answers wait for the memory that it takes. A second call does
+   * nothing.
    */
-  readonly discard: (how: { readonly isUnread: boolean }) => void
+  readonly discard: () => void
 }
 
 export type UpstreamOutcome =

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 const taskIdPattern = '^task_[0-9A-Za-z]{32}$'
 const digits = '^[0-9]+$'
 
@@ -55,3 +57,23 @@ export const answerHeaders = {
 
 /** The name of a header that every such answer has. With a question mark, only some answers have the header. */
 export type HeaderUse = keyof typeof answerHeaders | `${keyof typeof answerHeaders}?`
+
+/** The headers of every answer. */
+const ofEveryAnswer: readonly HeaderUse[] = ['x-request-id', 'Cache-Control']
+
+/** Returns the schemas of the headers of an answer, by their names. */
+export function headerSchemas(uses: readonly HeaderUse[] = []): z.ZodObject {
+  const named = [...ofEveryAnswer, ...uses].map((use) => [use.replace('?', ''), schemas[use]])
+  return z.object(Object.fromEntries(named))
+}
+
+/** Each header once as required, and once as optional. */
+const schemas: Readonly<Record<string, z.ZodType>> = Object.fromEntries(
+  Object.entries(answerHeaders).flatMap(([name, [description, pattern = '']]) => {
+    const value = pattern === '' ? z.string() : z.string().regex(new RegExp(pattern))
+    return [
+      [name, value.meta({ description, header: { id: name } })],
+      [`${name}?`, value.optional().meta({ description, header: { id: `${name}.optional` } })],
+    ]
+  }),
+)

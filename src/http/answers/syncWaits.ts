@@ -4,20 +4,7 @@ import type { Accepted } from '../../tasks/acceptTask.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 
 /** The synchronous calls of this API process that wait for the end of a task. */
-export type SyncWaits = {
-  /**
-   * Returns the task when it ends. After `waitMs`, returns the task as it is then. Returns `client_left` when
-   * the client has left. If no other client of this process waits for the task, the task is then cancelled,
-   * unless a call may have done work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
-   */
-  readonly wait: (
-    accepted: Pick<Accepted, 'taskId' | 'replayed'>,
-    response: ServerResponse,
-    waitMs: number,
-  ) => Promise<Awaited>
-}
-
-type Awaited = TaskView | 'missing' | 'client_left'
+export type SyncWaits = ReturnType<typeof createSyncWaits>
 
 /**
  * Counts the clients that wait for each task. A client whose connection broke often sends its request again
@@ -25,7 +12,7 @@ type Awaited = TaskView | 'missing' | 'client_left'
  * dead, and the task must not be cancelled. The count leaves out clients of other API processes, and a client
  * that joins during the cancellation. These are answered with a 500 that may be repeated.
  */
-export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLeft'>): SyncWaits {
+export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLeft'>) {
   const clients = new Map<string, number>()
 
   function countClient(taskId: string, change: 1 | -1): number {
@@ -35,11 +22,16 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLef
     return count
   }
 
+  /**
+   * Returns the task when it ends. After `waitMs`, returns the task as it is then. Returns `client_left` when
+   * the client has left. If no other client of this process waits for the task, the task is then cancelled,
+   * unless a call may have done work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
+   */
   async function wait(
     { taskId, replayed }: Pick<Accepted, 'taskId' | 'replayed'>,
     response: ServerResponse,
     waitMs: number,
-  ): Promise<Awaited> {
+  ): Promise<TaskView | 'missing' | 'client_left'> {
     const stop = new AbortController()
     const onStop = () => stop.abort()
     const timer = setTimeout(onStop, waitMs)

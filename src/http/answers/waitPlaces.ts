@@ -4,17 +4,7 @@ import type { ServerResponse } from 'node:http'
  * The lookups and event streams of this API process that wait for a task. In this file, a place is room for one of
  * them, and has nothing to do with a place on a channel.
  */
-export type WaitPlaces = {
-  /** Takes a place for one waiter. Returns `undefined` when the account or the process has no more places. */
-  readonly take: (accountId: string, response: ServerResponse) => WaitPlace | undefined
-}
-
-export type WaitPlace = {
-  /** Aborts when the waiter must not wait any longer: its client has left, or the process stops. */
-  readonly signal: AbortSignal
-  /** Gives the place back and aborts the signal. A second call does nothing. */
-  readonly leave: () => void
-}
+export type WaitPlaces = ReturnType<typeof createWaitPlaces>
 
 export type WaitersMax = { readonly account: number; readonly process: number }
 
@@ -27,10 +17,7 @@ export const waitersMaxDefault: WaitersMax = { account: 2_500, process: 5_000 }
 export const tooManyWaiters = { tag: 'too_many_waiters', retryAfterSeconds: 5 } as const
 
 /** Creates the places of one API process. All waiters leave when `stopping` aborts. */
-export function createWaitPlaces(
-  stopping: AbortSignal,
-  max: WaitersMax = waitersMaxDefault,
-): WaitPlaces {
+export function createWaitPlaces(stopping: AbortSignal, max: WaitersMax = waitersMaxDefault) {
   const taken = new Set<() => void>()
   const takenBy = new Map<string, number>()
   stopping.addEventListener('abort', () => [...taken].forEach((leave) => leave()))
@@ -41,7 +28,12 @@ export function createWaitPlaces(
     else takenBy.set(accountId, number)
   }
 
-  function take(accountId: string, response: ServerResponse): WaitPlace | undefined {
+  /**
+   * Takes a place for one waiter. Returns `undefined` when the account or the process has no more places. The signal
+   * aborts when the waiter must not wait any longer: its client has left, or the process stops. `leave` gives the place
+   * back and aborts the signal. A second call does nothing.
+   */
+  function take(accountId: string, response: ServerResponse) {
     if (taken.size >= max.process || (takenBy.get(accountId) ?? 0) >= max.account) return undefined
     const stop = new AbortController()
     const leave = () => {

@@ -17,7 +17,7 @@ import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.t
 import { rateLimitHeaders } from '../answers/rateLimit.ts'
 import type { AccountHandler, ApiContext, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
-import { createBodyMemory } from './bodyMemory.ts'
+import { freeMemory } from '../../streams/freeMemory.ts'
 
 /**
  * Makes the handler of a route that makes a task: reads the idempotency key, receives the body with `receive`, stores
@@ -68,16 +68,14 @@ async function receiveAndAccept(
 ): Promise<Result<Accepted, RequestFailure>> {
   const { context, caller, parts } = entry
   const room = parts.largeBodies.open(caller.accountId)
-  const memory = createBodyMemory()
   try {
-    const received = await receive(context, {
-      limitBytes: parts.config.ingressLimitBytes,
-      room,
-      allocate: memory.allocate,
-    })
-    const accepted = received.ok ? await storeAndAccept(entry, received.value) : received
-    // Not after an error: a write that failed may still be under way.
-    memory.free()
+    const limitBytes = parts.config.ingressLimitBytes
+    const received = await receive(context, { limitBytes, room })
+    if (!received.ok) return received
+    const accepted = await storeAndAccept(entry, received.value)
+    // The images are parts of the body. If its memory waited for V8 to collect it, the next large bodies would come first
+    // and take as much again. Not after an error: a write that failed may still be under way.
+    for (const { content } of received.value.request.inputs) freeMemory(content)
     return accepted
   } finally {
     room.end()

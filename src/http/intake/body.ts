@@ -19,8 +19,6 @@ export type BodyOptions = {
   readonly room: ByteRoom
   /** A client that sends nothing for this long is refused. Default: a minute. */
   readonly idleMs?: number
-  /** Default: new memory. The caller says when it is free again. */
-  readonly allocate?: ((bytes: number) => Buffer) | undefined
 }
 
 /**
@@ -37,12 +35,10 @@ export async function readBody(
   const coding = named.value
   const { limitBytes, room } = options
   if (Number(headers['content-length'] ?? 0) > limitBytes) return fail(tooLarge(limitBytes))
-  // zlib may still read a body in another thread when it has been refused, so that memory must not be freed early.
-  const allocate = coding === undefined ? options.allocate : undefined
   // A client that leaves waits for room no longer.
   context.res.once('close', room.end)
   try {
-    const sent = await receive(context, { ...options, allocate })
+    const sent = await receive(context, options)
     return sent.ok && coding !== undefined ? await unpackBody(sent.value, coding, options) : sent
   } finally {
     context.res.off('close', room.end)
@@ -72,14 +68,14 @@ async function unpackBody(
 /** Reads the bytes of a body as they were sent. While the body waits for room, nothing more of it is read. */
 async function receive(
   { req }: ApiContext,
-  { limitBytes, room, allocate, idleMs = 60_000 }: BodyOptions,
+  { limitBytes, room, idleMs = 60_000 }: BodyOptions,
 ): Promise<Result<Buffer, RequestFailure>> {
   // A client that left during authentication sends no further events.
   if (req.destroyed) return fail(interrupted)
   const { promise, resolve } = Promise.withResolvers<Result<Buffer, RequestFailure>>()
   const length = req.headers['content-length']
   const expectedBytes = length === undefined ? undefined : Number(length)
-  const collected = createByteCollector(limitBytes, expectedBytes, allocate)
+  const collected = createByteCollector(limitBytes, expectedBytes)
 
   function onData(chunk: Buffer): void {
     if (!collected.add(chunk)) return resolve(fail(tooLarge(limitBytes)))

@@ -5,7 +5,7 @@ import { noFields, parseFields, parseQuery } from '../../schema/extensionRequest
 import type { ByteBudget } from '../../streams/byteBudget.ts'
 import type { HttpFailure, RouteContext } from '../context.ts'
 import { bodyErrors } from '../errorNames.ts'
-import type { DescribedRoute } from '../route.ts'
+import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 import { hasBody } from '../server.ts'
 import { receiveJson } from './receiveJson.ts'
@@ -18,9 +18,9 @@ export type InputSchema<Input> = FieldsSchema<Input> & z.ZodObject
 
 /** Returns the part of a declaration that describes the input. */
 export function describeInput(
-  method: DescribedRoute['method'],
+  method: Route['method'],
   input: z.ZodObject,
-): Pick<DescribedRoute, 'query' | 'body' | 'errors'> {
+): Pick<Route, 'query' | 'body'> & Required<Pick<Route, 'errors'>> {
   if (method === 'GET') return { query: input, errors: queryErrors }
   const hasFields = Object.keys(input.shape).length > 0
   return { ...(hasFields ? { body: json(input) } : {}), errors: bodyErrors }

@@ -1,4 +1,3 @@
-import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
@@ -43,57 +42,15 @@ export function receivedImage(path: JsonPath, content: Uint8Array): ReceivedImag
   return { path, content, ...defined({ sniffedType: wholeImage(content)?.mimeType }) }
 }
 
-/**
- * Returns the failure to answer with for a JSON body that cannot be accepted. Names the field if there is
- * one.
- */
+/** Returns the failure to answer with for a JSON body that cannot be accepted. Names the field if there is one. */
 function failureOfJson(failure: JsonFailure): RequestFailure {
-  switch (failure.tag) {
-    case 'empty':
-      return invalidJson('The request body is empty.')
-    case 'syntax':
-      return invalidJson('The request body is not valid JSON.')
-    case 'invalid_utf8':
-      return invalidJson('The request body is not valid UTF-8.')
-    case 'too_deep':
-      return invalidJson('The request body is nested too deeply.')
-    case 'too_many_values':
-      return invalidJson('The request body has too many values.')
-    case 'text_too_long':
-      return { tag: 'body_too_large', limitBytes: failure.limitBytes, texts: true }
-    case 'duplicate_key':
-      return invalidJson('The request body contains the same field twice.', paramPath(failure.path))
-    case 'number_out_of_range':
-      return invalidValueAt(failure.path, 'the number is out of range')
-    case 'unstorable_text':
-      return invalidValueAt(failure.path, 'text must not contain NUL or lone surrogates')
-    case 'invalid_base64':
-      return invalidImage(paramPath(failure.path), 'the data is not valid Base64')
-    case 'image_too_large':
-      return invalidImage(paramPath(failure.path), `it is larger than ${failure.limitBytes} bytes`)
-    case 'images_too_large':
-      return invalidImage(
-        listParam(failure.path),
-        `together they are larger than ${failure.limitBytes} bytes`,
-      )
-    case 'too_many_images':
-      return invalidValue(listParam(failure.path), `at most ${failure.limit} images`)
-    default:
-      return assertNever(failure)
+  if (failure.tag === 'text_too_long') {
+    return { tag: 'body_too_large', limitBytes: failure.limitBytes, texts: true }
   }
-}
-
-/** Returns the field that contains all images, such as `input_images` for `input_images[3].data`. */
-function listParam(path: JsonPath): string {
-  return paramPath(path.slice(0, 1))
-}
-
-/** The path is empty for the whole body, and for the name of one of its fields. Then no field can be named. */
-function invalidValueAt(path: JsonPath, why: string): RequestFailure {
-  if (path.length > 0) return invalidValue(paramPath(path), why)
-  return invalidRequest('invalid_value', null, `Invalid value in the request body: ${why}.`)
-}
-
-function invalidJson(message: string, param: string | null = null): RequestFailure {
-  return invalidRequest('invalid_json', param, message)
+  const { tag, path, why } = failure
+  const param = path.length === 0 ? null : paramPath(path)
+  if (tag === 'invalid_json') return invalidRequest(tag, param, `The request body ${why}.`)
+  if (param !== null)
+    return tag === 'invalid_image' ? invalidImage(param, why) : invalidValue(param, why)
+  return invalidRequest(tag, null, `Invalid value in the request body: ${why}.`)
 }

@@ -1,6 +1,5 @@
 import { taskIdPattern } from '../../domain/ids.ts'
 import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { extensionRoute } from '../extensionRoute.ts'
@@ -11,12 +10,10 @@ export const cancelTaskRoute = extensionRoute({
   method: 'POST',
   path: '/v1/tasks/{task_id}/cancel',
   id: 'cancelTask',
-  tag: 'Tasks',
   summary: 'Cancel a task',
   description:
     'Ends the task as `failed` with the code `cancelled`, at no charge. A cancelled task gets the same answer again. While a call of the upstream model is under way, and after a call that may have done work, the task is not cancelled. Synchronous calls that wait for the task get a 500 with the code `cancelled`, and its Idempotency-Key stays with it.',
   params: { task_id: taskId },
-  input: noFields,
   answers: {
     200: {
       description: 'The record of the cancelled task.',

@@ -4,9 +4,12 @@ import {
   parseContentModel,
   parseContentRequest,
 } from '../../schema/contentRequest.ts'
+import type { AccountRoute } from '../authenticate.ts'
+import { accountRoute } from '../authenticate.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
 import { answerSync } from '../answers/answerSync.ts'
 import { rateLimitUses } from '../answers/rateLimit.ts'
+import type { ApiParts } from '../context.ts'
 import type { Receive } from '../intake/acceptTask.ts'
 import { acceptTask } from '../intake/acceptTask.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
@@ -14,7 +17,7 @@ import { familyAModels } from '../../domain/models/models.ts'
 import { contentResponse } from '../../schema/answers/contentResponse.ts'
 import { contentRequest } from '../../schema/contentFields.ts'
 import { idempotencyKey } from '../../schema/idempotencyKey.ts'
-import { syncErrors } from '../errorNames.ts'
+import { submitErrors, syncErrors } from '../errorNames.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 import { submitTaskRoute } from './submitTask.ts'
@@ -23,15 +26,12 @@ import { z } from 'zod'
 
 const shared = {
   method: 'POST',
-  tag: 'Content generation',
-  access: 'account',
-  envelope: 'full',
   params: { model: z.enum(familyAModels) },
   headers: idempotencyKey,
   body: json(contentRequest),
-} as const satisfies Partial<Route>
+} as const satisfies Partial<AccountRoute>
 
-const generateContentRoute: Route = {
+const generateContentRoute = accountRoute({
   ...shared,
   path: '/v1beta/models/{model}:generateContent',
   id: 'generateContent',
@@ -48,29 +48,29 @@ const generateContentRoute: Route = {
   errors: [...syncErrors, 'content_policy_violation'],
   errorHeaders: syncImages.errorHeaders,
   handler: acceptTask(receiveContent('v1beta.generateContent'), answerSync),
-}
+})
 
-const asyncGenerateContentRoute: Route = {
+const asyncGenerateContentRoute = accountRoute({
   ...shared,
   path: '/v1beta/models/{model}:asyncGenerateContent',
   id: 'asyncGenerateContent',
   summary: 'Submit a task in the form of generateContent',
   description: 'Answers at once, as `POST /v1/images/tasks` does. Read the task with its lookup.',
   answers: submitTaskRoute.answers,
-  errors: submitTaskRoute.errors,
+  errors: submitErrors,
   errorHeaders: rateLimitUses,
   handler: acceptTask(receiveContent('v1beta.asyncGenerateContent'), answerAsync),
-}
+})
 
 /** The two routes, and the same two under the prefix that google-genai for Python calls. */
-export const contentRoutes: readonly Route[] = [
+export const contentRoutes = [
   generateContentRoute,
   asyncGenerateContentRoute,
   underV1(generateContentRoute),
   underV1(asyncGenerateContentRoute),
 ]
 
-function underV1(route: Route): Route {
+function underV1(route: Route<ApiParts>): Route<ApiParts> {
   return {
     ...route,
     path: `/v1/models/{model}:${route.id}`,

@@ -1,5 +1,7 @@
 import { succeed } from '../../domain/result.ts'
 import { generationsRequest, parseGenerationsRequest } from '../../schema/imagesRequest.ts'
+import type { AccountRoute } from '../authenticate.ts'
+import { accountRoute } from '../authenticate.ts'
 import { answerSync } from '../answers/answerSync.ts'
 import { rateLimitUses } from '../answers/rateLimit.ts'
 import type { Receive } from '../intake/acceptTask.ts'
@@ -8,15 +10,11 @@ import { receiveJson } from '../intake/receiveJson.ts'
 import { imagesResponse } from '../../schema/answers/imagesResponse.ts'
 import { idempotencyKey } from '../../schema/idempotencyKey.ts'
 import { syncErrors } from '../errorNames.ts'
-import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 
 /** What the two synchronous routes of family B have in common. */
 export const syncImages = {
   method: 'POST',
-  tag: 'Synchronous images',
-  access: 'account',
-  envelope: 'full',
   headers: idempotencyKey,
   answers: {
     200: {
@@ -33,9 +31,9 @@ export const syncImages = {
   },
   errors: [...syncErrors, 'moderation_blocked'],
   errorHeaders: ['Location?', 'X-Task-Id?', 'Idempotent-Replayed?', ...rateLimitUses],
-} as const satisfies Partial<Route>
+} as const satisfies Partial<AccountRoute>
 
-export const generateImageRoute: Route = {
+export const generateImageRoute = accountRoute({
   ...syncImages,
   path: '/v1/images/generations',
   id: 'generateImage',
@@ -44,7 +42,7 @@ export const generateImageRoute: Route = {
     'Keeps the connection open until the image is finished. When the call ends before, the task continues: its id is in `X-Task-Id`.',
   body: json(generationsRequest),
   handler: acceptTask(receiveGeneration, answerSync),
-}
+})
 
 async function receiveGeneration(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
   const received = await receiveJson(context, options, () => false)

@@ -1,6 +1,5 @@
 import { limitsJson } from '../../domain/accounts/limits.ts'
 import { account } from '../../schema/answers/account.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { extensionRoute } from '../extensionRoute.ts'
 import { json } from '../route.ts'
@@ -9,11 +8,8 @@ export const getAccountRoute = extensionRoute({
   method: 'GET',
   path: '/v1/account',
   id: 'getAccount',
-  tag: 'Account',
   summary: 'Read the account of the API key',
-  input: noFields,
   answers: { 200: { description: 'The account and its credits.', content: json(account) } },
-  errors: [],
   handler: (parts) => async (context, caller) => {
     const account = await parts.reads.readAccount(caller.accountId)
     const { accountId, name, available, held, spent, models, limits } = account

@@ -1,17 +1,15 @@
 import { z } from 'zod'
 import { createApiDocument } from '../apiDocument.ts'
-import type { Handler } from '../context.ts'
-import type { Route } from '../route.ts'
+import type { ApiParts, Handler } from '../context.ts'
+import type { Route, RouteGroup } from '../route.ts'
 import { json } from '../route.ts'
 
 /** What the routes that describe the API and the admin API have in common. */
 export const documentRoute = {
   method: 'GET',
   id: 'getApiDocument',
-  tag: 'Service',
   summary: 'This description',
   access: 'open',
-  envelope: 'full',
   answers: {
     200: {
       description: 'An OpenAPI 3.1 document.',
@@ -36,8 +34,8 @@ export function sendDocument(make: () => object): Handler {
   }
 }
 
-/** Makes the route that serves the description of `routes`. */
-export function apiDocumentRoute(routes: () => readonly Route[]): Route {
+/** Makes the route that serves the description of `groups`. */
+export function apiDocumentRoute(groups: () => readonly RouteGroup[]): Route<ApiParts> {
   return {
     ...documentRoute,
     path: '/openapi.json',
@@ -45,7 +43,7 @@ export function apiDocumentRoute(routes: () => readonly Route[]): Route {
     extension: true,
     errors: ['not_found'],
     handler: ({ config }) => {
-      const send = sendDocument(() => createApiDocument(routes(), config))
+      const send = sendDocument(() => createApiDocument(groups(), config))
       return async (context) => {
         context.set('Cache-Control', 'public, max-age=300')
         return send(context)

@@ -23,17 +23,15 @@ const answerHeaders = [
   'Cross-Origin-Resource-Policy',
 ] as const
 
-export const getAssetRoute: Route = {
+export const getAssetRoute: Route<ApiParts> = {
   method: 'GET',
   path: '/v1/assets/{task_id}/{name}',
   id: 'getAsset',
-  tag: 'Tasks',
   summary: 'Download a finished image',
   description:
     'The address is in `output.assets` of the record. It is signed, works without an API key, and expires with the image.',
   extension: true,
   access: 'open',
-  envelope: 'full',
   params: { task_id: taskId, name: z.enum(['image.png', 'image.jpg', 'image.webp']) },
   query: z.object({
     version: z.literal('1'),

@@ -5,7 +5,6 @@ import { actions, familyOf, modelIds, qualities } from '../../domain/models/mode
 import type { Price } from '../../domain/models/prices.ts'
 import { shownPrices } from '../../domain/models/shownPrices.ts'
 import { model, modelList } from '../../schema/answers/models.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { ApiParts } from '../context.ts'
 import { extensionRoute } from '../extensionRoute.ts'
@@ -15,13 +14,10 @@ export const listModelsRoute = extensionRoute({
   method: 'GET',
   path: '/v1/models',
   id: 'listModels',
-  tag: 'Account',
   summary: 'List the models that the account may use, with their prices',
-  input: noFields,
   answers: {
     200: { description: 'Every model that the account may use.', content: json(modelList) },
   },
-  errors: [],
   handler: (parts) => async (context, caller) => {
     const data = modelsOf(caller).map((id) => modelJson(parts, id))
     sendJson(context, 200, { object: 'list', data })
@@ -34,10 +30,8 @@ export const getModelRoute = extensionRoute({
   method: 'GET',
   path: '/v1/models/{model}',
   id: 'getModel',
-  tag: 'Account',
   summary: 'Read one model with its prices',
   params: { model: z.enum(modelIds) },
-  input: noFields,
   answers: { 200: { description: 'The model.', content: json(model) } },
   errors: ['unknown_model'],
   handler: (parts) => async (context, caller) => {

@@ -2,6 +2,7 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { pollAfterSeconds } from '../../domain/tasks/pollAfter.ts'
+import { accountRoute } from '../authenticate.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { setCreditsCharged } from '../answers/taskHeaders.ts'
@@ -10,18 +11,15 @@ import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from '../con
 import { readPreferWait } from '../intake/preferWait.ts'
 import { requestedTask } from '../intake/requestedTask.ts'
 import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
-import type { Route } from '../route.ts'
 import { json, underOtherPath } from '../route.ts'
 import { z } from 'zod'
 
-const getTaskRoute: Route = {
+const getTaskRoute = accountRoute({
   method: 'GET',
   path: '/v1/tasks/{task_id}',
   id: 'getTask',
-  tag: 'Tasks',
   summary: 'Read the record of a task',
   description: 'Only the account that created the task can read it.',
-  access: 'account',
   envelope: 'short',
   params: { task_id: taskId },
   headers: {
@@ -41,7 +39,7 @@ const getTaskRoute: Route = {
   },
   errors: ['malformed_task_id', 'task_not_found', 'rate_limit_exceeded'],
   handler: getTask,
-}
+})
 
 /** The lookup of a task under both paths. The documentation of the API contract uses `/v1/tasks/…` most. */
 export const getTaskRoutes = [getTaskRoute, underOtherPath(getTaskRoute)]

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { endEventId, parseEventId } from '../../domain/tasks/taskEvents.ts'
 import { taskId } from '../../schema/answers/taskRecord.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendEvents } from '../answers/sendEvents.ts'
 import { tooManyWaiters } from '../answers/waitPlaces.ts'
@@ -17,12 +16,10 @@ export const getTaskEventsRoute = extensionRoute({
   method: 'GET',
   path: '/v1/tasks/{task_id}/events',
   id: 'getTaskEvents',
-  tag: 'Tasks',
   summary: 'Follow a task by server-sent events',
   description:
     'Each event has the name `task`, the record of the task as JSON on one line, and an id: 0 queued, 1 + progress processing, 1000 ended. Events come at once, at every change of the status, and when the progress has grown by 5 or more. Every 15 s there is a comment. The stream ends after the event of the end, and when the API stops. At most 2,500 waiting requests and streams of one account.',
   params: { task_id: taskId },
-  input: noFields,
   headers: {
     'Last-Event-ID': z.string().optional().meta({
       description:

@@ -1,24 +1,22 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
+import { accountRoute } from '../authenticate.ts'
 import { sendNative } from '../answers/sendNative.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import { requestedTask } from '../intake/requestedTask.ts'
 import { contentResponse } from '../../schema/answers/contentResponse.ts'
 import { imagesResponse } from '../../schema/answers/imagesResponse.ts'
 import { taskId } from '../../schema/answers/taskRecord.ts'
-import type { Route } from '../route.ts'
 import { json, underOtherPath } from '../route.ts'
 import { z } from 'zod'
 
-const getTaskResultRoute: Route = {
+const getTaskResultRoute = accountRoute({
   method: 'GET',
   path: '/v1/tasks/{task_id}/result',
   id: 'getTaskResult',
-  tag: 'Tasks',
   summary: 'Read the native response of a task',
   description: 'The same body as a synchronous call gets, with the bytes of the image in it.',
   extension: true,
-  access: 'account',
   envelope: 'short',
   params: { task_id: taskId },
   answers: {
@@ -29,7 +27,7 @@ const getTaskResultRoute: Route = {
   },
   errors: ['malformed_task_id', 'task_not_found', 'task_not_finished', 'task_failed'],
   handler: getTaskResult,
-}
+})
 
 export const getTaskResultRoutes = [getTaskResultRoute, underOtherPath(getTaskResultRoute)]
 

@@ -13,7 +13,6 @@ export const getUsageRoute = extensionRoute({
   method: 'GET',
   path: '/v1/usage',
   id: 'getUsage',
-  tag: 'Account',
   summary: 'Count tasks and credits of a period',
   description:
     'Tasks count at the moment of their end, in `[start_time, end_time)`; days are in UTC. `credits` is the sum of what was charged, to the credit, and does not change when tasks are deleted. A period is final 60 seconds after its end. `Accept: text/csv` returns the rows as CSV.',
@@ -29,7 +28,6 @@ export const getUsageRoute = extensionRoute({
       },
     },
   },
-  errors: [],
   handler:
     (parts) =>
     async (context, { accountId }, query) => {

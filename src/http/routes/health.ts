@@ -1,22 +1,18 @@
 import { z } from 'zod'
 import { sendJson } from '../answers/sendBody.ts'
-import type { DescribedRoute } from '../route.ts'
+import type { Route } from '../route.ts'
 import { json } from '../route.ts'
-import type { Handler } from '../context.ts'
 
-type HealthParts = { readonly ready: () => Promise<boolean> }
-type HealthRoute = DescribedRoute & { readonly handler: (parts: HealthParts) => Handler }
+type HealthRoute = Route<{ readonly ready: () => Promise<boolean> }>
 
 const shared = {
   method: 'GET',
-  tag: 'Service',
   extension: true,
   access: 'open',
-  envelope: 'full',
 } as const satisfies Partial<HealthRoute>
 
 /** Answers 200 as long as this process can answer. */
-export const getHealthRoute = {
+export const getHealthRoute: HealthRoute = {
   ...shared,
   path: '/healthz',
   id: 'getHealth',
@@ -27,15 +23,14 @@ export const getHealthRoute = {
       content: json(z.object({ status: z.literal('ok') })),
     },
   },
-  errors: [],
   handler: () => async (context) => {
     sendJson(context, 200, { status: 'ok' })
     return undefined
   },
-} as const satisfies HealthRoute
+}
 
 /** Answers whether a load balancer should send requests to this process. */
-export const getReadinessRoute = {
+export const getReadinessRoute: HealthRoute = {
   ...shared,
   path: '/readyz',
   id: 'getReadiness',
@@ -53,4 +48,4 @@ export const getReadinessRoute = {
     sendJson(context, 200, { status: 'ready' })
     return undefined
   },
-} as const satisfies HealthRoute
+}

@@ -11,7 +11,6 @@ export const listTasksRoute = extensionRoute({
   method: 'GET',
   path: '/v1/tasks',
   id: 'listTasks',
-  tag: 'Tasks',
   summary: 'List the tasks of the account',
   description:
     'Newest first. To read on, repeat the request with `after` and the last id of the page, until `has_more` is false. Tasks that are created meanwhile do not appear. Records are kept for 8 days by default.',

@@ -1,5 +1,6 @@
 import { succeed } from '../../domain/result.ts'
 import { isTaskImagePath, parseTaskRequest, taskRequest } from '../../schema/taskRequest.ts'
+import { accountRoute } from '../authenticate.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
 import { rateLimitUses } from '../answers/rateLimit.ts'
 import type { Receive } from '../intake/acceptTask.ts'
@@ -8,19 +9,15 @@ import { receiveJson } from '../intake/receiveJson.ts'
 import { taskAccepted } from '../../schema/answers/taskRecord.ts'
 import { idempotencyKey } from '../../schema/idempotencyKey.ts'
 import { submitErrors } from '../errorNames.ts'
-import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 
-export const submitTaskRoute: Route = {
+export const submitTaskRoute = accountRoute({
   method: 'POST',
   path: '/v1/images/tasks',
   id: 'submitTask',
-  tag: 'Tasks',
   summary: 'Submit a task',
   description:
     'Answers at once. Read the record every 2 to 5 seconds until `status` is `succeeded`, `failed` or `expired`. The credits are held now, charged when the task succeeds, and released when it does not.',
-  access: 'account',
-  envelope: 'full',
   headers: idempotencyKey,
   body: json(taskRequest),
   answers: {
@@ -39,7 +36,7 @@ export const submitTaskRoute: Route = {
   errors: submitErrors,
   errorHeaders: rateLimitUses,
   handler: acceptTask(receiveTask, answerAsync),
-}
+})
 
 async function receiveTask(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
   const received = await receiveJson(context, options, isTaskImagePath)

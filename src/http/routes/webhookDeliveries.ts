@@ -2,33 +2,29 @@ import { defined } from '../../domain/defined.ts'
 import { deliveryRecord } from '../../domain/webhooks/delivery.ts'
 import { deliveryIdPattern } from '../../domain/webhooks/webhook.ts'
 import { delivery, deliveryId, deliveryList, webhookId } from '../../schema/answers/webhook.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
 import { deliveriesQuery } from '../../schema/webhookRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import type { RouteContext } from '../context.ts'
+import type { ApiParts, RouteContext } from '../context.ts'
 import { extensionRoute } from '../extensionRoute.ts'
 import type { Answer, Route } from '../route.ts'
 import { json } from '../route.ts'
 import { answer, webhookIdOf } from './webhooks.ts'
 
-const tag = 'Webhooks'
 const due: Answer = {
   description: 'The delivery, which is due now.',
   content: json(delivery),
 }
 
 /** The routes with which an account reads what was delivered to its webhooks, and asks for deliveries. */
-export const deliveryRoutes: readonly Route[] = [
+export const deliveryRoutes: readonly Route<ApiParts>[] = [
   extensionRoute({
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/test',
     id: 'testWebhook',
-    tag,
     summary: 'Send a test event',
     description: 'Sends `webhook.test`, and repeats it like any other event.',
     params: { webhook_id: webhookId },
-    input: noFields,
     answers: { 202: due },
     errors: ['webhook_not_found', 'webhook_disabled'],
     handler: (parts) => (context, caller) =>
@@ -38,7 +34,6 @@ export const deliveryRoutes: readonly Route[] = [
     method: 'GET',
     path: '/v1/webhooks/{webhook_id}/deliveries',
     id: 'listDeliveries',
-    tag,
     summary: 'List the deliveries of a webhook',
     description: 'Newest first. A delivery is kept as long as the record of its task.',
     params: { webhook_id: webhookId },
@@ -62,12 +57,10 @@ export const deliveryRoutes: readonly Route[] = [
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
     id: 'redeliver',
-    tag,
     summary: 'Deliver an event again',
     description:
       'Makes the delivery due now, with the same `webhook-id`, and starts its tries from the first.',
     params: { webhook_id: webhookId, delivery_id: deliveryId },
-    input: noFields,
     answers: { 202: due },
     errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
     handler: (parts) => (context, caller) => {

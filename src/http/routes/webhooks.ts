@@ -9,25 +9,22 @@ import {
   webhookList,
   webhookWithSecret,
 } from '../../schema/answers/webhook.ts'
-import { noFields } from '../../schema/extensionRequest.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
 import { newWebhook, webhooksQuery } from '../../schema/webhookRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import type { HttpFailure, RouteContext } from '../context.ts'
+import type { ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import { extensionRoute } from '../extensionRoute.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 
-const tag = 'Webhooks'
 const params = { webhook_id: webhookId }
 
 /** The routes with which an account manages its webhooks. */
-export const webhookRoutes: readonly Route[] = [
+export const webhookRoutes: readonly Route<ApiParts>[] = [
   extensionRoute({
     method: 'POST',
     path: '/v1/webhooks',
     id: 'registerWebhook',
-    tag,
     summary: 'Register a webhook',
     description:
       'This answer alone contains the secret. An account has at most five webhooks. The address must be `https`, unless the operator allows private addresses.',
@@ -48,11 +45,9 @@ export const webhookRoutes: readonly Route[] = [
     method: 'GET',
     path: '/v1/webhooks',
     id: 'listWebhooks',
-    tag,
     summary: 'List the webhooks of the account',
     input: webhooksQuery,
     answers: { 200: { description: 'Webhooks, newest first.', content: json(webhookList) } },
-    errors: [],
     handler:
       (parts) =>
       async (context, caller, { limit, after }) => {
@@ -72,10 +67,8 @@ export const webhookRoutes: readonly Route[] = [
     method: 'GET',
     path: '/v1/webhooks/{webhook_id}',
     id: 'getWebhook',
-    tag,
     summary: 'Read a webhook',
     params,
-    input: noFields,
     answers: { 200: { description: 'The webhook.', content: json(webhook) } },
     errors: ['webhook_not_found'],
     handler: (parts) => (context, caller) =>
@@ -85,12 +78,10 @@ export const webhookRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/v1/webhooks/{webhook_id}',
     id: 'deleteWebhook',
-    tag,
     summary: 'Delete a webhook',
     description:
       'Its pending deliveries end as failed. A try that was under way can still arrive in the next 15 seconds.',
     params,
-    input: noFields,
     answers: { 200: { description: 'The webhook is deleted.', content: json(deletedWebhook) } },
     errors: ['webhook_not_found'],
     handler: (parts) => (context, caller) => {
@@ -103,12 +94,10 @@ export const webhookRoutes: readonly Route[] = [
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/rotate',
     id: 'rotateWebhookSecret',
-    tag,
     summary: 'Replace the secret of a webhook',
     description:
       'For 24 hours deliveries have two signatures, of the new and of the former secret.',
     params,
-    input: noFields,
     answers: {
       200: { description: 'The webhook and its new secret.', content: json(webhookWithSecret) },
     },
@@ -120,11 +109,9 @@ export const webhookRoutes: readonly Route[] = [
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/enable',
     id: 'enableWebhook',
-    tag,
     summary: 'Enable a disabled webhook',
     description: 'Ends from before are not delivered, but can be redelivered one by one.',
     params,
-    input: noFields,
     answers: { 200: { description: 'The webhook.', content: json(webhook) } },
     errors: ['webhook_not_found'],
     handler: (parts) => (context, caller) =>

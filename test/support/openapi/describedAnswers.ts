@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { createApiDocument } from '../../../src/http/apiDocument.ts'
-import { routes } from '../../../src/http/routes.ts'
+import { routeGroups } from '../../../src/http/routes.ts'
 
 /** One answer of the API, without its body. */
 export type SeenAnswer = {
@@ -36,7 +36,7 @@ const methodStatuses = [204, 405]
  * media type; `body` checks a JSON body.
  */
 export function createDescribedAnswers(
-  described: object = createApiDocument(routes, { publicUrl: 'http://127.0.0.1' }),
+  described: object = createApiDocument(routeGroups, { publicUrl: 'http://127.0.0.1' }),
 ) {
   const document: Document = closed(described)
   const ajv = new Ajv2020({ strict: false })

@@ -72,7 +72,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
       ...options.call,
     })
     if (outcome.class === 'succeeded') {
-      onTestFinished(() => outcome.image.discard({ isUnread: true }))
+      onTestFinished(() => outcome.image.discard())
     }
     return outcome
   }

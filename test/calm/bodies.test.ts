@@ -107,13 +107,14 @@ describe('the memory of the API', () => {
     expect(growth).toBeLessThan(250 * mebibyte)
   })
 
-  it('grows by less than 450 MiB during four such bodies at once, while others are answered', async () => {
+  it('grows by less than 450 MiB during three such bodies at once, while others are answered', async () => {
     const images = Array.from({ length: 16 }, (_, i) => paddedPng(4 * mebibyte, i))
-    const accounts = await Promise.all([1, 2].map(() => service.account()))
+    const [first, second] = [await service.account(), await service.account()]
     const posted: Posted[] = []
     let slowestMs = 0
     const growth = await peakGrowthBytes(api.pid, async () => {
-      const bodies = [...accounts, ...accounts].map(async ({ secret }) => {
+      // Together they are larger than the room for bodies, and the first two than that of one account.
+      const bodies = [first, first, second].map(async ({ secret }) => {
         posted.push(await post(largeEdit(images), { authorization: `Bearer ${secret}` }))
       })
       const all = Promise.all(bodies).then(() => 'all' as const)
@@ -121,7 +122,7 @@ describe('the memory of the API', () => {
         const startedAtMs = performance.now()
         await client.accepted(generateBody())
         slowestMs = Math.max(slowestMs, performance.now() - startedAtMs)
-        if ((await Promise.race([all, sleep(20)])) === 'all') break
+        if ((await Promise.race([all, sleep(200)])) === 'all') break
       }
     })
     for (const { status, headers } of posted) {
@@ -129,9 +130,9 @@ describe('the memory of the API', () => {
     }
     const refused = posted.filter(({ status }) => status === 429).length
     console.log(
-      `four bodies: +${Math.round(growth / mebibyte)} MiB, ${refused} refused, others within ${Math.round(slowestMs)} ms`,
+      `three bodies: +${Math.round(growth / mebibyte)} MiB, ${refused} refused, others within ${Math.round(slowestMs)} ms`,
     )
-    expect(posted).toHaveLength(4)
+    expect(posted).toHaveLength(3)
     expect(growth).toBeLessThan(450 * mebibyte)
     // Other tests need the same cores. `npm run bench -- door` measures the time.
     expect(slowestMs).toBeLessThan(10_000)

@@ -9,6 +9,7 @@ import { createClient } from '../support/clients/client.ts'
 import {
   installPythonClients,
   pinnedClients,
+  pythonMsMax,
   runImageClients,
 } from '../support/clients/pythonClients.ts'
 import * as call from '../support/clients/syncCalls.ts'
@@ -168,15 +169,19 @@ const instead =
   python.kind === 'installed' ? '' : ` (${pinnedClients.join(', ')} not installed: ${python.why})`
 
 describe.concurrent(`Python${instead}`, () => {
-  it.each(usable[python.kind])('generates and edits with %s [auth-6]', async (library) => {
-    const account = await service.account()
-    const args = [service.url, account.secret, imagePath]
-    const { images, ...told } = await runImageClients(library, { clients: python, args })
-    const expected = libraries[library]
-    expect(new Set(images).size).toBe(2)
-    expect(told).toEqual(expected.told)
-    expect(await endsOf(account)).toEqual(expected.ends)
-  })
+  it.each(usable[python.kind])(
+    'generates and edits with %s [auth-6]',
+    async (library) => {
+      const account = await service.account()
+      const args = [service.url, account.secret, imagePath]
+      const { images, ...told } = await runImageClients(library, { clients: python, args })
+      const expected = libraries[library]
+      expect(new Set(images).size).toBe(2)
+      expect(told).toEqual(expected.told)
+      expect(await endsOf(account)).toEqual(expected.ends)
+    },
+    pythonMsMax,
+  )
 
   it('may send raw bytes as a form part with the file name `upload`', async () => {
     const disposition = 'Content-Disposition: form-data; name='

@@ -15,6 +15,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { makePrivateFolder } from '../../src/dev/dataDir.ts'
 import { freePort } from '../support/ports.ts'
 import { spawnStart } from '../support/stack/spawnStart.ts'
 
@@ -77,18 +78,17 @@ it.concurrent('npm start leaves the runtime file of the service that uses its po
 
 // Only root can give a folder to another user.
 describe.runIf(process.getuid?.() === 0)('npm start as root uses no folder of another user', () => {
-  it.concurrent.each([
+  it.each([
     ['a folder', (path: string) => (mkdirSync(path), chownSync(path, nobody, nobody))],
     [
       'a link to a folder of root',
       (path: string) => (symlinkSync(tempFolder(), path), lchownSync(path, nobody, nobody)),
     ],
   ])('as DATA_DIR: %s', async (_what, plant) => {
-    const dataDir = join(tempFolder(), 'data')
-    plant(dataDir)
-    const { code, said } = await refusal(dataDir, {})
-    expect(code).toBe(1)
-    expect(said).toContain(`${dataDir} belongs to the user with the number ${nobody}`)
+    const path = join(tempFolder(), 'data')
+    plant(path)
+    const said = `${path} belongs to the user with the number ${nobody}`
+    await expect(makePrivateFolder(path, 'DATA_DIR')).rejects.toThrow(said)
   })
 
   it.concurrent('as cache of programs', async () => {

@@ -82,7 +82,7 @@ describe.each(connections)('a whole document with connection: %s', (connection) 
     expect(await Promise.all(classes)).toEqual(ways.map(([what, end]) => [what, end, 'succeeded']))
   })
 
-  const noisy = noisePng(1200, 1200).then((png) =>
+  const noisy = noisePng(800, 800).then((png) =>
     JSON.stringify({ created: 1, data: [{ b64_json: png.toString('base64') }] }),
   )
   const gzip = (text: string) => gzipSync(text)

@@ -13,6 +13,8 @@ export type PythonClients =
 /** The versions that the tests install. */
 export const pinnedClients = ['openai==3.54.0', 'requests==2.34.2'] as const
 const installMsMax = 90_000
+/** Loading the libraries takes seconds of CPU, and other tests use both cores. */
+export const pythonMsMax = 90_000
 const env = process.env
 
 /** Installs the pinned libraries once, into the user's cache outside the repository. */
@@ -54,7 +56,7 @@ export async function runImageClients(
   const path = clients.kind === 'installed' ? { PYTHONPATH: clients.folder } : {}
   const ran = await runCommand('python3', [script, library, ...args], {
     env: { ...env, ...path },
-    timeoutMs: 25_000,
+    timeoutMs: pythonMsMax,
   })
   if (!ran.ok) throw new Error(`python ${library}: ${ran.output}`)
   const answers: PythonAnswers = JSON.parse(ran.output.split('\n').at(-1) ?? '')

@@ -119,9 +119,9 @@ function valuesOf(task: NewTask): unknown[] {
 }
 
 /**
- * Claims the key, inserts the task, counts the budget, and updates the balance. The text of a statement gives its parts
- * no order, so each part reads from the part before it: a submit that has lost its key changes nothing, and the locks
- * are taken in the order of a release (budget, balance).
+ * Claims the key, or takes it over from a task that is due for the purge; inserts the task, counts the budget, and
+ * updates the balance. The text of a statement gives its parts no order, so each part reads from the part before it: a
+ * submit that has lost its key changes nothing, and the locks are taken in the order of a release (budget, balance).
  *
  * `paid` joins the accepted row. It must not test `exists (select from accepted)` instead: after a wait for the lock
  * of the balance, PostgreSQL evaluates the condition of the part again, and it cannot run the insert again for this.

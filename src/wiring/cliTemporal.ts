@@ -53,7 +53,7 @@ async function withTemporal<Value>(
     return await work(temporal)
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'no connection'
-    throw new Error(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`)
+    throw new Error(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`, { cause: error })
   } finally {
     await temporal.close()
   }

@@ -140,7 +140,7 @@ describe('a budget that is set later', () => {
     expect(await accept(ofOtherKey)).toMatchObject({ ok: true })
     await key.submit()
     const changed = await changeBudget(keyId, { credits: 40, period: 'month' })
-    expect(changed?.budget).toMatchObject({ credits: 40, period: 'month', used: 31 })
+    expect(changed).toMatchObject({ budget: '40/month', used: 31 })
     expect(await key.submit()).toBeUndefined()
     await changeBudget(keyId, undefined)
     expect(await key.used()).toBeUndefined()

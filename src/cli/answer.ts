@@ -11,17 +11,9 @@ export type Answer = {
   readonly exitCode?: 0 | 1
 }
 
-/**
- * Thrown when a command cannot do what the operator asks. The message is a sentence for the operator, which `runCli`
- * prints, as it does for every other error of a command.
- */
-export class CommandError extends Error {
-  override readonly name = 'CommandError'
-}
-
-/** Returns what an operation did, or throws `CommandError` with the reason why it was not done. */
+/** Returns what an operation did, or throws the reason why it was not done, which `runCli` prints. */
 export function valueOf<Value>(result: Result<Value, OperationFailure>): Value {
-  if (!result.ok) throw new CommandError(failureText(result.failure))
+  if (!result.ok) throw new Error(failureText(result.failure))
   return result.value
 }
 

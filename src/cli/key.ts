@@ -5,8 +5,8 @@ import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
 import { defined } from '../domain/defined.ts'
-import type { KeyJson } from '../operations/keys.ts'
 import * as keys from '../operations/keys.ts'
+import type { KeyJson } from '../store/accounts/apiKeys.ts'
 import { parseBudget, parseBudgetOrNone, parseDaysAsMs } from './parse.ts'
 
 /** Makes the commands `key create`, `list`, `budget` and `revoke`. */

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import { readFile, writeFile } from 'node:fs/promises'
-import { CommandError } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { HistoryEvents } from '../temporal/worker/replay.ts'
@@ -21,7 +20,7 @@ export function historyCommand(context: CliContext): Command {
       if (out === '-') return context.show({ json: JSON.parse(text), text })
       const file = out ?? `${taskId}.history.json`
       await writeFile(file, `${text}\n`).catch((error: Error) => {
-        throw new CommandError(`${file} cannot be written: ${error.message}`)
+        throw new Error(`${file} cannot be written: ${error.message}`)
       })
       const events = parseHistory(text)?.length ?? 0
       return context.show({
@@ -53,26 +52,25 @@ export function replayCommand(context: CliContext): Command {
     })
 }
 
-/** Fetches the history of a task from Temporal. Throws `CommandError` if Temporal has no run of the task. */
+/** Fetches the history of a task from Temporal. Throws if Temporal has no run of the task. */
 async function requireHistory(context: CliContext, taskId: string): Promise<string> {
   const text = await context.service().fetchHistory(taskId)
   if (text === undefined) {
     const hint = 'A worker may have finished the task without a run: see task show.'
-    throw new CommandError(`Temporal has no run of ${taskId}. ${hint}`)
+    throw new Error(`Temporal has no run of ${taskId}. ${hint}`)
   }
   return text
 }
 
 /**
- * Reads a history file that `task history`, Temporal's UI or Temporal's CLI wrote. Throws `CommandError` when
- * that fails.
+ * Reads a history file that `task history`, Temporal's UI or Temporal's CLI wrote. Throws when that fails.
  */
 async function readHistoryFile(path: string): Promise<HistoryEvents> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new CommandError(`${path} cannot be read: ${error.message}`)
+    throw new Error(`${path} cannot be read: ${error.message}`)
   })
   const events = parseHistory(text)
-  if (events === undefined) throw new CommandError(`${path} is not a history in Temporal's JSON.`)
+  if (events === undefined) throw new Error(`${path} is not a history in Temporal's JSON.`)
   return events
 }
 

@@ -1,26 +1,20 @@
-import type { ApiKey } from '../domain/accounts/account.ts'
 import { newKeyId } from '../domain/accounts/apiKey.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
 import { budgetText } from '../domain/accounts/budget.ts'
 import { defined } from '../domain/defined.ts'
 import type { RandomBytes } from '../domain/ids.ts'
-import { isoTime, isoTimeOrNull } from '../domain/isoTime.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
-import type { KeyPage } from '../store/accounts/apiKeys.ts'
+import type { KeyJson, KeyPage } from '../store/accounts/apiKeys.ts'
 import { createKey, listKeys, readKey, revokeKey } from '../store/accounts/apiKeys.ts'
 import { setBudget } from '../store/accounts/budgets.ts'
 import type { Pepper } from '../tasks/apiKeys.ts'
 import { newSecret } from '../tasks/apiKeys.ts'
 import { noAccount } from './accounts.ts'
-import type { AnswerOf } from '../schema/answerOf.ts'
-import type { key } from '../schema/operators/keys.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { listOf, pageOf, unknownAfter } from './operation.ts'
-
-export type KeyJson = AnswerOf<typeof key>
 
 export type NewKey = {
   /** The name of the account. */
@@ -53,7 +47,7 @@ export async function issueKey(
     const { secret, ...hashed } = newSecret(pepper, randomBytes)
     const terms = defined({ expiresInMs, budget })
     const key = await createKey(client, { keyId, accountId: owner.accountId, ...hashed, ...terms })
-    return succeed({ ...keyJson(key), secret })
+    return succeed({ ...key, secret })
   })
 }
 
@@ -67,7 +61,7 @@ export async function listAccountKeys(
   const { after } = page
   if (after !== undefined && (await readKey(pool, after)) === undefined) return fail(unknownAfter)
   const keys = await listKeys(pool, found.accountId, pageOf(page))
-  return succeed(listOf(keys.map(keyJson), page.limit))
+  return succeed(listOf(keys, page.limit))
 }
 
 /** Sets or removes the budget of a key. What the present period holds or has spent counts from the start. */
@@ -91,21 +85,7 @@ export async function revokeApiKey(
   )
 }
 
-function found(key: ApiKey | undefined, keyId: string): Result<KeyJson, OperationFailure> {
-  if (key !== undefined) return succeed(keyJson(key))
+function found(key: KeyJson | undefined, keyId: string): Result<KeyJson, OperationFailure> {
+  if (key !== undefined) return succeed(key)
   return fail({ kind: 'not_found', what: `API key ${JSON.stringify(keyId)}` })
-}
-
-function keyJson({ keyId, account, prefix, budget, ...times }: ApiKey): KeyJson {
-  return {
-    key_id: keyId,
-    account,
-    prefix,
-    created_at: isoTime(times.createdAtMs),
-    expires_at: isoTimeOrNull(times.expiresAtMs),
-    revoked_at: isoTimeOrNull(times.revokedAtMs),
-    budget: budget === undefined ? null : budgetText(budget),
-    used: budget?.used ?? null,
-    renews_at: isoTimeOrNull(budget?.renewsAtMs),
-  }
 }

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { CommandError } from '../cli/answer.ts'
 import { cliActor } from './cliActor.ts'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, readConfig } from '../config.ts'
@@ -89,12 +88,12 @@ async function connect(config: Config): Promise<Pool> {
 
 /**
  * Returns the way to PostgreSQL itself: commands run long statements and take locks, so they do not go through a
- * pooler in transaction mode. Throws `CommandError` when DATABASE_URL is not set.
+ * pooler in transaction mode. Throws when DATABASE_URL is not set.
  */
 function sessionOf(config: Config) {
   const session = databasesOf(config)?.session
   if (session !== undefined) return session
-  throw new CommandError(
+  throw new Error(
     `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${config.dataDir}.`,
   )
 }
@@ -113,7 +112,7 @@ function namingRole({ url, variable }: ReturnType<typeof sessionOf>): (error: un
       error instanceof Error && 'code' in error && error.code === insufficientPrivilege
     if (!refused) throw error
     const role = decodeURIComponent(new URL(url).username)
-    throw new CommandError(
+    throw new Error(
       `${error.message}, as ${role} (${variable}). Migrate as the role that owns the schema.`,
     )
   }

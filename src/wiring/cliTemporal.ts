@@ -1,4 +1,3 @@
-import { CommandError } from '../cli/answer.ts'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -39,7 +38,7 @@ export async function cancelRuns(config: Config, taskIds: readonly string[]): Pr
   }).catch(() => {})
 }
 
-/** Runs `work` with a connection. Throws `CommandError`, which names TEMPORAL_ADDRESS, when Temporal fails. */
+/** Runs `work` with a connection. Throws an error that names TEMPORAL_ADDRESS, when Temporal fails. */
 async function withTemporal<Value>(
   config: Config,
   work: (temporal: Temporal) => Promise<Value>,
@@ -54,7 +53,7 @@ async function withTemporal<Value>(
     return await work(temporal)
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'no connection'
-    throw new CommandError(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`)
+    throw new Error(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`, { cause: error })
   } finally {
     await temporal.close()
   }

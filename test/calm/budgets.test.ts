@@ -22,7 +22,7 @@ const cli = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.en
 async function openKey(budget: Budget) {
   const { keyId, secret, accountId } = await service.account()
   await cli('key', 'budget', keyId, `${budget.credits}/${budget.period}`)
-  const used = async () => (await listKeys(service.pool, accountId))[0]?.budget?.used
+  const used = async () => (await listKeys(service.pool, accountId))[0]?.used
   return { client: createClient(service.url, secret), used }
 }
 

@@ -1,4 +1,3 @@
-import type { BudgetState } from './budget.ts'
 import type { RandomBytes } from '../ids.ts'
 import { randomText } from '../ids.ts'
 import type { LimitsState } from './limits.ts'
@@ -15,18 +14,6 @@ export type Account = {
   readonly held: number
   readonly spent: number
   readonly limits: LimitsState
-}
-
-/** An API key without its secret, which is stored nowhere. */
-export type ApiKey = {
-  readonly keyId: string
-  /** The name of its account. */
-  readonly account: string
-  readonly prefix: string
-  readonly createdAtMs: number
-  readonly expiresAtMs?: number
-  readonly revokedAtMs?: number
-  readonly budget?: BudgetState
 }
 
 /**

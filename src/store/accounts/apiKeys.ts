@@ -1,8 +1,14 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Budget } from '../../domain/accounts/budget.ts'
-import type { ApiKey, Caller } from '../../domain/accounts/account.ts'
+import type { Caller } from '../../domain/accounts/account.ts'
 import { defined } from '../../domain/defined.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { key } from '../../schema/operators/keys.ts'
+import { isoSql } from '../isoSql.ts'
 import type { Row } from '../row.ts'
+
+/** An API key without its secret, which is stored nowhere. */
+export type KeyJson = AnswerOf<typeof key>
 
 export type NewApiKey = {
   readonly keyId: string
@@ -18,9 +24,9 @@ export type NewApiKey = {
 }
 
 /** Inserts an API key. The database contains the hash of the key's secret, never the secret. */
-export async function createKey(client: Pool | PoolClient, key: NewApiKey): Promise<ApiKey> {
+export async function createKey(client: Pool | PoolClient, key: NewApiKey): Promise<KeyJson> {
   const { keyId, accountId, prefix, pepperId, secretHash, expiresInMs, budget } = key
-  const { rows } = await client.query<Row<ApiKey>>(
+  const { rows } = await client.query<KeyJson>(
     `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash, expires_at,
        budget_credits, budget_period)
      values ($1, $2, $3, $4, $5, now() + $6::float8 * interval '1 millisecond', $7, $8)
@@ -37,7 +43,7 @@ export async function createKey(client: Pool | PoolClient, key: NewApiKey): Prom
     ],
   )
   if (rows[0] === undefined) throw new Error('Bug: an insert returned no row')
-  return defined(rows[0])
+  return rows[0]
 }
 
 /** One page of keys. `after` is the id of the last key of the page before. Without a limit, all keys. */
@@ -48,24 +54,24 @@ export async function listKeys(
   pool: Pool,
   accountId: string,
   { after, limit }: KeyPage = {},
-): Promise<readonly ApiKey[]> {
-  const { rows } = await pool.query<Row<ApiKey>>(
+): Promise<readonly KeyJson[]> {
+  const { rows } = await pool.query<KeyJson>(
     `select ${keyColumns} from api_key where account_id = $1 and ($2::text is null or
        (created_at, key_id) > (select created_at, key_id from api_key where key_id = $2))
      order by created_at, key_id limit $3`,
     [accountId, after ?? null, limit ?? null],
   )
-  return rows.map(defined)
+  return rows
 }
 
 /** Returns a key, or `undefined` when there is no such key. */
 export async function readKey(
   client: Pool | PoolClient,
   keyId: string,
-): Promise<ApiKey | undefined> {
+): Promise<KeyJson | undefined> {
   const sql = `select ${keyColumns} from api_key where key_id = $1`
-  const { rows } = await client.query<Row<ApiKey>>(sql, [keyId])
-  return rows[0] && defined(rows[0])
+  const { rows } = await client.query<KeyJson>(sql, [keyId])
+  return rows[0]
 }
 
 /**
@@ -76,25 +82,22 @@ export async function readKey(
 export async function revokeKey(
   client: Pool | PoolClient,
   keyId: string,
-): Promise<ApiKey | undefined> {
-  const { rows } = await client.query<Row<ApiKey>>(
+): Promise<KeyJson | undefined> {
+  const { rows } = await client.query<KeyJson>(
     `update api_key set revoked_at = coalesce(revoked_at, clock_timestamp())
      where key_id = $1 returning ${keyColumns}`,
     [keyId],
   )
-  return rows[0] && defined(rows[0])
+  return rows[0]
 }
 
-const keyColumns = `key_id as "keyId", prefix,
-  (select name from account a where a.account_id = api_key.account_id) as account,
-  (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
-  (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
-  (extract(epoch from revoked_at) * 1000)::float8 as "revokedAtMs",
-  (select json_build_object('credits', budget_credits, 'period', budget_period, 'used',
-       coalesce((select used from budget_use u
-         where u.key_id = api_key.key_id and u.starts_at = w.starts_at), 0),
-       'renewsAtMs', extract(epoch from w.ends_at) * 1000)
-     from budget_window(budget_period, now()) w where budget_period is not null) as budget`
+const keyColumns = `key_id, (select name from account a where a.account_id = api_key.account_id) as account, prefix,
+  ${isoSql('created_at', 'MS')} as created_at, ${isoSql('expires_at', 'MS')} as expires_at,
+  ${isoSql('revoked_at', 'MS')} as revoked_at, budget_credits || '/' || budget_period as budget,
+  case when budget_period is not null then coalesce((
+    select used from budget_use u, budget_window(budget_period, now()) w
+    where u.key_id = api_key.key_id and u.starts_at = w.starts_at), 0) end as used,
+  (select ${isoSql('ends_at', 'MS')} from budget_window(budget_period, now())) as renews_at`
 
 /**
  * Returns the caller whose secret has one of these hashes, one hash for each pepper. PostgreSQL looks the hashes up in an

@@ -1,6 +1,6 @@
-import type { PoolClient } from 'pg'
-import type { ApiKey } from '../../domain/accounts/account.ts'
-import type { Budget } from '../../domain/accounts/budget.ts'
+import type { Pool, PoolClient } from 'pg'
+import type { Budget, BudgetState } from '../../domain/accounts/budget.ts'
+import type { KeyJson } from './apiKeys.ts'
 import { readKey } from './apiKeys.ts'
 
 /**
@@ -15,7 +15,7 @@ export async function setBudget(
   client: PoolClient,
   keyId: string,
   budget: Budget | undefined,
-): Promise<ApiKey | undefined> {
+): Promise<KeyJson | undefined> {
   // Submits that come after the lock wait behind it, so it must not wait for long.
   await client.query(`set local lock_timeout = '2s'`)
   await client.query('lock table ledger in share mode')
@@ -49,3 +49,16 @@ const countSql = `
   )
   from api_key, budget_window(budget_period, now())
   where key_id = $1 and budget_period is not null`
+
+/** Returns the budget of a key and how much of it is used, or `undefined` when the key has none. */
+export async function readBudget(pool: Pool, keyId: string): Promise<BudgetState | undefined> {
+  const { rows } = await pool.query<BudgetState>(
+    `select budget_credits as credits, budget_period as period, coalesce(used, 0)::bigint as used,
+       (extract(epoch from w.ends_at) * 1000)::float8 as "renewsAtMs"
+     from api_key cross join lateral budget_window(budget_period, now()) w
+       left join budget_use u on u.key_id = api_key.key_id and u.starts_at = w.starts_at
+     where api_key.key_id = $1 and budget_period is not null`,
+    [keyId],
+  )
+  return rows[0]
+}

@@ -5,7 +5,7 @@ import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import { DatabaseError } from 'pg'
 import type { OverLimit, RequestsState } from '../../domain/accounts/limits.ts'
 import { defined } from '../../domain/defined.ts'
-import { readKey } from '../accounts/apiKeys.ts'
+import { readBudget } from '../accounts/budgets.ts'
 import type { LimitsRow } from '../accounts/limits.ts'
 import { runStatement } from '../connection/transaction.ts'
 
@@ -71,7 +71,7 @@ export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskR
     if (limit !== undefined) return { kind: 'over_limit', limit }
     if (error.message === 'insufficient') return { kind: 'insufficient' }
     if (error.message === 'budget') {
-      const budget = (await readKey(pool, task.caller.keyId))?.budget
+      const budget = await readBudget(pool, task.caller.keyId)
       // Without a budget: the operator has removed it meanwhile.
       return budget === undefined ? insertTask(pool, task) : { kind: 'over_budget', budget }
     }
@@ -119,9 +119,9 @@ function valuesOf(task: NewTask): unknown[] {
 }
 
 /**
- * Claims the key, inserts the task, counts the budget, and updates the balance. The text of a statement gives its parts
- * no order, so each part reads from the part before it: a submit that has lost its key changes nothing, and the locks
- * are taken in the order of a release (budget, balance).
+ * Claims the key, or takes it over from a task that is due for the purge; inserts the task, counts the budget, and
+ * updates the balance. The text of a statement gives its parts no order, so each part reads from the part before it: a
+ * submit that has lost its key changes nothing, and the locks are taken in the order of a release (budget, balance).
  *
  * `paid` joins the accepted row. It must not test `exists (select from accepted)` instead: after a wait for the lock
  * of the balance, PostgreSQL evaluates the condition of the part again, and it cannot run the insert again for this.

@@ -38,8 +38,9 @@ export async function issueTestKey(
   terms: Partial<Pick<NewApiKey, 'expiresInMs' | 'budget'>> = {},
 ) {
   const { secret, ...hashed } = newSecret(pepper, randomBytes)
-  const { keyId } = await createKey(pool, {
-    keyId: newKeyId(randomBytes),
+  const keyId = newKeyId(randomBytes)
+  await createKey(pool, {
+    keyId,
     accountId,
     ...hashed,
     ...terms,

@@ -8,7 +8,7 @@ import { code, numberText, state, when } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Answer } from '../../shared/callApi.js' */
-/** @import { KeyJson } from '../../../operations/keys.ts' */
+/** @import { KeyJson } from '../../../store/accounts/apiKeys.ts' */
 
 /**
  * The API keys of an account.

@@ -188,5 +188,5 @@ it('closes soon after its last answer, although clients keep their connections o
   expect(await answering).toMatch(/^HTTP\/1.1 500 /)
   const answeredAt = performance.now()
   await closed
-  expect(performance.now() - answeredAt).toBeLessThan(1000)
+  expect(performance.now() - answeredAt).toBeLessThan(3_000)
 })

@@ -224,7 +224,7 @@ describe('an answer that cannot be stored', () => {
     const blobs = failing(createMemoryBlobs(), 1_000)
     const produce = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream })
     await expect(produce({ taskId })).rejects.toThrow('the disk is full')
-    expect(performance.now() - startedAtMs).toBeLessThan(2_800)
+    expect(performance.now() - startedAtMs).toBeLessThan(6_000)
     expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
   })
 

@@ -70,7 +70,7 @@ describe('createReadiness', () => {
       const { ready, parts } = await look({ pool })
       expect(ready).toBe(false)
       expect(parts).toEqual({ ...allWell, database: 'unreachable', schema: 'unknown' })
-      expect(performance.now() - startedAt).toBeLessThan(3_500)
+      expect(performance.now() - startedAt).toBeLessThan(10_000)
       void pool.end()
     }
   })

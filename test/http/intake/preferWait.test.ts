@@ -41,6 +41,6 @@ describe('readPreferWait', () => {
   ])('ignores %j [wait-3]', (header) => {
     const startedAtMs = performance.now()
     expect(readPreferWait(header)).toBeUndefined()
-    expect(performance.now() - startedAtMs).toBeLessThan(100)
+    expect(performance.now() - startedAtMs).toBeLessThan(1_000)
   })
 })

@@ -2,7 +2,7 @@ import { check, constant, date, double, oneof, property, record, string } from '
 import { describe, expect, it } from 'vitest'
 import { cooldownMsMax } from '../../src/domain/limits.ts'
 import type { RetryAfterSources } from '../../src/domain/retryAfter.ts'
-import { retryAfterMs } from '../../src/domain/retryAfter.ts'
+import { httpDateMs, retryAfterMs } from '../../src/domain/retryAfter.ts'
 
 const now = 'Sun, 22 Nov 2026 08:00:00 GMT'
 const nowMs = Date.parse(now)
@@ -34,6 +34,11 @@ const rows: readonly Row[] = [
   ],
   [{ 'retry-after': now, date: inHalfAMinute }, '', undefined],
   [{ 'retry-after': 'Sun, 22 Nov 2036 08:00:00 GMT' }, '', cooldownMsMax],
+  [{ 'retry-after': 'Sun Nov 22 08:00:30 2026' }, '', 30_000],
+  [{ 'retry-after': 'Sunday, 22-Nov-26 08:00:30 GMT' }, '', 30_000],
+  [{ 'retry-after': 'Sun Nov  1 00:00:09 2026', date: 'Sun Nov  1 00:00:00 2026' }, '', 9000],
+  [{ 'retry-after': inHalfAMinute, date: 'Sun Nov 22 08:00:10 2026' }, '', 20_000],
+  [{ 'retry-after': inHalfAMinute, date: 'Sunday, 22-Nov-26 08:00:10 GMT' }, '', 20_000],
   [{ 'retry-after': '2026-11-22T08:00:30Z' }, '', undefined],
   [{ 'retry-after-ms': '1234' }, '', 1234],
   [{ 'retry-after-ms': '0.2', 'retry-after': '9' }, '', 1],
@@ -69,15 +74,29 @@ describe('the wait that an upstream asks for', () => {
 
 describe('an HTTP-date', () => {
   it.each([
+    ['26', 2026, 2026],
+    ['76', 2026, 2076],
+    ['77', 2026, 1977],
+    ['00', 2026, 2000],
+    ['03', 2070, 2103],
+    ['99', 2101, 2099],
+  ])('with the year %s, read in %d, means %d', (digits, year, meant) => {
+    const ms = httpDateMs(`Friday, 01-Jan-${digits} 00:00:00 GMT`, Date.UTC(year, 5))
+    expect(ms).toBe(Date.UTC(meant, 0))
+  })
+
+  it.each([
+    '',
+    'soon',
     '2026-11-22T08:00:30Z',
     'Sun, 22 Nov 2026 08:00:30',
     'Sun, 22 Nov 2026 08:00:30 PST',
     'Sun Nov 22 08:00:30 2026 GMT',
+    'Sun Nov 22 08:00:30 26',
     'Sun, 22 Foo 2026 08:00:30 GMT',
     'Sun, 22 Nov 2026 28:00:30 GMT',
     'Sun, 22 Nov 2026 ::::::00 GMT',
   ])('is not read from %j', (text) => {
-    const headers = { 'retry-after': text }
-    expect(retryAfterMs({ headers, nowMs }, cooldownMsMax)).toBeUndefined()
+    expect(httpDateMs(text, nowMs)).toBeUndefined()
   })
 })

@@ -55,7 +55,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const refusal = foreignRequest(request, host)
+  const refusal = foreignRequest(request, { listenHost: host })
   if (refusal !== undefined) return send(response, 403, 'text/plain', `${refusal}\n`)
   switch (request.url?.split('?', 1)[0] ?? '') {
     case '/healthz':

@@ -7,7 +7,7 @@ import { writeFailure } from '../http/errors.ts'
 import { foreignRequest } from '../http/foreignRequest.ts'
 import { freeBodyBytes } from '../http/intake/body.ts'
 import { catchErrors, observeRequest, startRequest } from '../http/middleware.ts'
-import { createConsole, createShared } from '../http/pages/pages.ts'
+import { createPage, createShared } from '../http/pages/pages.ts'
 import { installServed, page, served } from '../http/router.ts'
 import { createByteBudget } from '../streams/byteBudget.ts'
 
@@ -28,7 +28,7 @@ export function createAdminApp(deps: AdminDeps): Koa<ApiState> {
     authorize: createAuthorize(deps.keys),
     largeBodies: createByteBudget({ bytesMax: largeBodiesBytesMax, freeBytes: freeBodyBytes }),
   }
-  const console = createConsole()
+  const console = createPage('console')
   installServed(app, [
     ...adminRoutes.map((route) => served(route, parts)),
     page('/', console.page),

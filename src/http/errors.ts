@@ -1,6 +1,7 @@
 import { sendJson } from './answers/sendBody.ts'
 import type { ApiContext, ApiState, HttpFailure } from './context.ts'
 import { overLimitSeconds, overLimitText } from '../domain/accounts/limits.ts'
+import { assertNever } from '../domain/assertNever.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import type { ErrorName, NamedError } from './errorNames.ts'
 import { namedError } from './errorNames.ts'
@@ -106,9 +107,25 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       return taskFailureReply(failure)
     case 'sync_deadline':
       return named('generation_timeout', { headers: doNotRetry })
-    default:
-      // The other failures say the same to every client.
+    // These say the same to every client.
+    case 'not_http':
+    case 'task_not_found':
+    case 'webhook_not_found':
+    case 'delivery_not_found':
+    case 'asset_not_found':
+    case 'request_timeout':
+    case 'task_not_finished':
+    case 'task_failed':
+    case 'idempotency_key_reused':
+    case 'webhook_disabled':
+    case 'too_many_webhooks':
+    case 'too_many_tests':
+    case 'headers_too_large':
+    case 'internal_error':
+    case 'not_ready':
       return named(failure.tag)
+    default:
+      return assertNever(failure)
   }
 }
 

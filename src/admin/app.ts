@@ -4,10 +4,10 @@ import type { AdminDeps, AdminParts } from './context.ts'
 import { adminRoutes } from './routes.ts'
 import type { ApiState } from '../http/context.ts'
 import { writeFailure } from '../http/errors.ts'
-import { foreignToPages } from '../http/foreignRequest.ts'
+import { foreignRequest } from '../http/foreignRequest.ts'
 import { freeBodyBytes } from '../http/intake/body.ts'
 import { catchErrors, observeRequest, startRequest } from '../http/middleware.ts'
-import { createConsole, createShared } from '../http/pages/pages.ts'
+import { createPage, createShared } from '../http/pages/pages.ts'
 import { installServed, page, served } from '../http/router.ts'
 import { createByteBudget } from '../streams/byteBudget.ts'
 
@@ -28,7 +28,7 @@ export function createAdminApp(deps: AdminDeps): Koa<ApiState> {
     authorize: createAuthorize(deps.keys),
     largeBodies: createByteBudget({ bytesMax: largeBodiesBytesMax, freeBytes: freeBodyBytes }),
   }
-  const console = createConsole()
+  const console = createPage('console')
   installServed(app, [
     ...adminRoutes.map((route) => served(route, parts)),
     page('/', console.page),
@@ -44,7 +44,7 @@ const probes: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 /** Refuses what a page of another origin sends, also through a name that leads here (DNS rebinding). */
 function refuseForeign({ host, allowedHosts }: AdminDeps): Koa.Middleware<ApiState> {
   return async (context, next) => {
-    const why = foreignToPages(context.req, { listenHost: host, allowedHosts })
+    const why = foreignRequest(context.req, { listenHost: host, allowedHosts })
     if (why === undefined || probes.has(context.path)) return next()
     return writeFailure(context, {
       tag: 'access_denied',

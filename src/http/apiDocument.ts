@@ -118,7 +118,7 @@ function errorsOf(route: Route, { errors: ofAll }: DocumentAbout): readonly Name
     ...(route.errors ?? []),
     'internal_error',
   ])
-  const refusals = (route.refusals ?? []).map((code) => ({ status: 409, code }))
+  const refusals = (route.refusals ?? []).map((code) => ({ status: 409, code, text: '' }))
   return [...[...names].map(namedError), ...refusals]
 }
 

@@ -1,13 +1,13 @@
-import type { FixedError } from './errors.ts'
-import { fixedErrors, isFixedError } from './errors.ts'
+import { webhooksMax } from '../domain/webhooks/webhook.ts'
 
-// The names with which routes list their errors, for the OpenAPI document. A test compares every answer that it fetches
-// with the document.
-
-/** Status and code of the errors that do not say the same to every client, where the code is not the name. */
-const otherErrors = {
+/**
+ * Every error by its name, which routes list for the OpenAPI document: its status, its text where that does not depend on
+ * the failure, and its code where that is not the name. A test compares every answer that it fetches with the document.
+ */
+const errors = {
+  not_http: [400, 'The request is not valid HTTP.', 'invalid_request'],
   invalid_request: [400],
-  malformed_task_id: [400, 'invalid_request'],
+  malformed_task_id: [400, '', 'invalid_request'],
   invalid_json: [400],
   invalid_value: [400],
   missing_required_parameter: [400],
@@ -16,39 +16,58 @@ const otherErrors = {
   model_not_found: [400],
   unsupported_content_type: [400],
   unsupported_content_encoding: [400],
-  unreadable_body: [400, 'read_request_body_failed'],
+  unreadable_body: [400, '', 'read_request_body_failed'],
   content_policy_violation: [400],
   moderation_blocked: [400],
   no_image_generated: [400],
   upstream_invalid_request: [400],
-  invalid_api_key: [401],
+  invalid_api_key: [401, 'The API key is missing or invalid.'],
   insufficient_user_quota: [403],
   access_denied: [403],
   not_found: [404],
-  unknown_model: [404, 'model_not_found'],
-  result_expired: [404],
+  unknown_model: [404, 'There is no such model.', 'model_not_found'],
+  task_not_found: [404, 'There is no such task.'],
+  webhook_not_found: [404, 'There is no such webhook.'],
+  delivery_not_found: [404, 'The webhook has no such delivery.'],
+  asset_not_found: [404, 'The asset does not exist or has expired.', 'not_found'],
+  result_expired: [
+    404,
+    'The image of this Idempotency-Key has expired. A new request needs a new key.',
+  ],
+  method_not_allowed: [405],
+  request_timeout: [408, 'The request did not arrive in time.', 'invalid_request'],
+  task_not_finished: [409, 'The task is not finished yet.'],
+  task_failed: [409, 'The task failed and has no result.'],
   task_not_cancellable: [409],
-  body_too_large: [413, 'read_request_body_failed'],
-  range_not_satisfiable: [416],
+  idempotency_key_reused: [409, 'The Idempotency-Key already belongs to a different request.'],
+  webhook_disabled: [409, 'The webhook is disabled. Enable it first.'],
+  too_many_webhooks: [409, `An account can have ${webhooksMax} webhooks. Delete one first.`],
+  body_too_large: [413, '', 'read_request_body_failed'],
+  range_not_satisfiable: [416, 'The range is outside the asset.'],
   rate_limit_exceeded: [429],
+  too_many_tests: [
+    429,
+    'Too many test events of this webhook are pending. Try again later.',
+    'rate_limit_exceeded',
+  ],
+  headers_too_large: [431, 'The request headers are too large.', 'invalid_request'],
+  internal_error: [500, 'The request could not be completed.'],
   do_request_failed: [500],
-  generation_timeout: [500],
+  generation_timeout: [500, 'The image is not finished yet. The task continues.'],
   cancelled: [500],
-} as const satisfies Readonly<Record<string, readonly [status: number, code?: string]>>
+  not_ready: [503, 'Not ready.'],
+} as const satisfies Readonly<Record<string, TableRow>>
 
-export type ErrorName = keyof typeof otherErrors | FixedError
+type TableRow = readonly [status: number, text?: string, code?: string]
 
-/** What the description says of an error. */
-export type NamedError = { readonly status: number; readonly code: string }
+export type ErrorName = keyof typeof errors
 
-/** Returns the status and the code of an error. */
+export type NamedError = { readonly status: number; readonly code: string; readonly text: string }
+
+/** Returns what the table says of an error. The text is empty where it depends on the failure. */
 export function namedError(name: ErrorName): NamedError {
-  if (isFixedError(name)) {
-    const [status, , code = name] = fixedErrors[name]
-    return { status, code }
-  }
-  const [status, code = name] = otherErrors[name]
-  return { status, code }
+  const [status, text = '', code = name]: TableRow = errors[name]
+  return { status, code, text }
 }
 
 /** Errors of a JSON body, on every route that takes one. */

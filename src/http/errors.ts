@@ -3,10 +3,11 @@ import type { ApiContext, ApiState, HttpFailure } from './context.ts'
 import { overLimitSeconds, overLimitText } from '../domain/accounts/limits.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
-import { webhooksMax } from '../domain/webhooks/webhook.ts'
+import type { ErrorName, NamedError } from './errorNames.ts'
+import { namedError } from './errorNames.ts'
 
-// The one place that makes the answer to every failure: status, type, code, text and headers. `errorNames.ts` lists the
-// errors for the OpenAPI document.
+// The one place that makes the answer to every failure: type, text and headers. Status and code are in the table of
+// `errorNames.ts`.
 
 /** Answers a request with a failure, in the envelope of its route. */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {
@@ -47,102 +48,54 @@ export function errorBody(
     : { error: { message, type, param, code } }
 }
 
-/**
- * The errors that say the same to every client: status and text, and the code where it is not the name. A 409 says
- * that another request cannot help (`reply`).
- */
-export const fixedErrors = {
-  not_http: [400, 'The request is not valid HTTP.', 'invalid_request'],
-  task_not_found: [404, 'There is no such task.'],
-  webhook_not_found: [404, 'There is no such webhook.'],
-  delivery_not_found: [404, 'The webhook has no such delivery.'],
-  asset_not_found: [404, 'The asset does not exist or has expired.', 'not_found'],
-  request_timeout: [408, 'The request did not arrive in time.', 'invalid_request'],
-  task_not_finished: [409, 'The task is not finished yet.'],
-  task_failed: [409, 'The task failed and has no result.'],
-  idempotency_key_reused: [409, 'The Idempotency-Key already belongs to a different request.'],
-  webhook_disabled: [409, 'The webhook is disabled. Enable it first.'],
-  too_many_webhooks: [409, `An account can have ${webhooksMax} webhooks. Delete one first.`],
-  too_many_tests: [
-    429,
-    'Too many test events of this webhook are pending. Try again later.',
-    'rate_limit_exceeded',
-  ],
-  headers_too_large: [431, 'The request headers are too large.', 'invalid_request'],
-  internal_error: [500, 'The request could not be completed.'],
-  not_ready: [503, 'Not ready.'],
-} as const satisfies {
-  readonly [Tag in HttpFailure['tag']]?: readonly [status: number, text: string, code?: string]
-}
-
-/** The name of an error that says the same to every client. It is the tag of its failure. */
-export type FixedError = keyof typeof fixedErrors
-
-export function isFixedError(name: string): name is FixedError {
-  return Object.hasOwn(fixedErrors, name)
-}
-
-function isFixed(failure: HttpFailure): failure is Extract<HttpFailure, { tag: FixedError }> {
-  return isFixedError(failure.tag)
-}
-
 /** Returns the answer to a failure. `request` is the method and path, which only an unknown path or method needs. */
 export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
-  if (isFixed(failure)) {
-    const [status, text, code = failure.tag] = fixedErrors[failure.tag]
-    return reply(status, code, text)
-  }
   switch (failure.tag) {
     case 'invalid_request':
-      return reply(400, failure.code, failure.message, { param: failure.param })
+      return reply({ status: 400, code: failure.code, text: failure.message, param: failure.param })
     case 'unauthenticated': {
       const challenge = `Bearer realm="darkroom"${failure.tokenSent ? ', error="invalid_token"' : ''}`
-      return reply(401, 'invalid_api_key', 'The API key is missing or invalid.', {
-        headers: { 'WWW-Authenticate': challenge },
-      })
+      return named('invalid_api_key', { headers: { 'WWW-Authenticate': challenge } })
     }
     case 'access_denied':
-      return reply(403, 'access_denied', failure.message)
+      return named('access_denied', { text: failure.message })
     case 'insufficient_quota': {
-      const needed = `The balance does not cover this request, which needs ${failure.requiredCredits} credits.`
-      return reply(403, 'insufficient_user_quota', needed)
+      const text = `The balance does not cover this request, which needs ${failure.requiredCredits} credits.`
+      return named('insufficient_user_quota', { text })
     }
     case 'over_budget': {
       const { credits, period, used, renewsAtMs } = failure.budget
       const renews = new Date(renewsAtMs).toISOString().replace('.000Z', 'Z')
-      const message = `The budget of this API key is ${credits} credits per ${period}, and ${used} are used. This request needs ${failure.requiredCredits} credits. The budget renews at ${renews}.`
-      return reply(403, 'insufficient_user_quota', message, { param: null })
+      const text = `The budget of this API key is ${credits} credits per ${period}, and ${used} are used. This request needs ${failure.requiredCredits} credits. The budget renews at ${renews}.`
+      return named('insufficient_user_quota', { text, param: null })
     }
     case 'not_found':
-      return reply(404, 'not_found', `Invalid URL (${request})${insteadOf(request)}`)
+      return named('not_found', { text: `Invalid URL (${request})${insteadOf(request)}` })
     case 'no_such':
-      return reply(404, 'not_found', failure.message)
+      return named('not_found', { text: failure.message })
     case 'operation_refused': {
-      const { code, message, param = null } = failure
-      return reply(param === null ? 409 : 400, code, message, { param })
+      const { code, message: text, param = null } = failure
+      return reply({ status: param === null ? 409 : 400, code, text, param })
     }
     case 'unknown_model':
-      return reply(404, 'model_not_found', 'There is no such model.', { param: 'model' })
-    case 'result_expired': {
-      const message =
-        'The image of this Idempotency-Key has expired. A new request needs a new key.'
-      return reply(404, 'result_expired', message, { headers: doNotRetry })
-    }
+      return named('unknown_model', { param: 'model' })
+    case 'result_expired':
+      return named('result_expired', { headers: doNotRetry })
     case 'method_not_allowed': {
       const headers = { Allow: failure.allow.join(', ') }
-      return reply(405, 'method_not_allowed', `Method not allowed (${request})`, { headers })
+      return named('method_not_allowed', { text: `Method not allowed (${request})`, headers })
     }
     case 'task_not_cancellable':
-      return reply(409, 'task_not_cancellable', notCancellableMessages[failure.reason])
+      return named('task_not_cancellable', { text: notCancellableMessages[failure.reason] })
     case 'body_too_large': {
       const what =
         failure.texts === true ? 'texts of the request body exceed' : 'request body exceeds'
-      const message = `${what} ${sizeText(failure.limitBytes)}: request body too large`
-      return reply(413, 'read_request_body_failed', message)
+      const text = `${what} ${sizeText(failure.limitBytes)}: request body too large`
+      return named('body_too_large', { text })
     }
     case 'range_not_satisfiable': {
       const headers = { 'Content-Range': `bytes */${failure.bytes}` }
-      return reply(416, 'range_not_satisfiable', 'The range is outside the asset.', { headers })
+      return named('range_not_satisfiable', { headers })
     }
     case 'too_many_requests':
     case 'too_many_live_tasks':
@@ -152,10 +105,25 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)
     case 'task_ended':
       return taskFailureReply(failure)
-    case 'sync_deadline': {
-      const message = 'The image is not finished yet. The task continues.'
-      return reply(500, 'generation_timeout', message, { headers: doNotRetry })
-    }
+    case 'sync_deadline':
+      return named('generation_timeout', { headers: doNotRetry })
+    // These say the same to every client.
+    case 'not_http':
+    case 'task_not_found':
+    case 'webhook_not_found':
+    case 'delivery_not_found':
+    case 'asset_not_found':
+    case 'request_timeout':
+    case 'task_not_finished':
+    case 'task_failed':
+    case 'idempotency_key_reused':
+    case 'webhook_disabled':
+    case 'too_many_webhooks':
+    case 'too_many_tests':
+    case 'headers_too_large':
+    case 'internal_error':
+    case 'not_ready':
+      return named(failure.tag)
     default:
       return assertNever(failure)
   }
@@ -189,39 +157,42 @@ const notCancellableMessages: Readonly<
  */
 function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): ErrorReply {
   const { code, cause, workPossible, retryAfterMs } = ended.failure
-  const message = taskFailureMessages[code]
+  const text = taskFailureMessages[code]
   if (code === 'rate_limit_exceeded') {
-    if (retryAfterMs === undefined) return rateLimited(message)
-    return rateLimited(message, Math.max(1, Math.ceil(retryAfterMs / 1000)))
+    if (retryAfterMs === undefined) return rateLimited(text)
+    return rateLimited(text, Math.max(1, Math.ceil(retryAfterMs / 1000)))
   }
   if (cause === 'rejected') {
     const isModeration = ended.family === 'B' && code === 'content_policy_violation'
-    return reply(400, isModeration ? 'moderation_blocked' : code, message)
+    return reply({ status: 400, code: isModeration ? 'moderation_blocked' : code, text })
   }
   const publicCode = code === 'upstream_error' ? 'do_request_failed' : code
   const isFinal = workPossible || cause === 'cancelled'
-  return reply(500, publicCode, message, isFinal ? { headers: doNotRetry } : {})
+  return reply({ status: 500, code: publicCode, text, ...(isFinal ? { headers: doNotRetry } : {}) })
 }
 
-function rateLimited(message: string, retryAfterSeconds?: number): ErrorReply {
+function rateLimited(text: string, retryAfterSeconds?: number): ErrorReply {
   const headers =
     retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) }
-  return reply(429, 'rate_limit_exceeded', message, { headers })
+  return named('rate_limit_exceeded', { text, headers })
+}
+
+type Changed = Partial<Pick<ErrorReply, 'param' | 'headers'> & Pick<NamedError, 'text'>>
+
+/** Makes the answer of an error of the table. */
+function named(name: ErrorName, changed: Changed = {}): ErrorReply {
+  return reply({ ...namedError(name), ...changed })
 }
 
 /** Makes an answer. Its type follows from the status. No client needs to repeat a request that got a 409. */
-function reply(
-  status: number,
-  code: string,
-  message: string,
-  more: Pick<Partial<ErrorReply>, 'param' | 'headers'> = {},
-): ErrorReply {
+function reply({ text: message, ...given }: NamedError & Changed): ErrorReply {
+  const { status } = given
   const headers = status === 409 ? doNotRetry : {}
-  const common = { status, code, message, headers }
-  if (status === 429) return { ...common, type: 'rate_limit_error', param: null, ...more }
+  const common = { message, headers }
+  if (status === 429) return { ...common, type: 'rate_limit_error', param: null, ...given }
   return status === 403 || status === 413 || status >= 500
-    ? { ...common, type: 'new_api_error', param: '', ...more }
-    : { ...common, type: 'invalid_request_error', param: null, ...more }
+    ? { ...common, type: 'new_api_error', param: '', ...given }
+    : { ...common, type: 'invalid_request_error', param: null, ...given }
 }
 
 const pathLengthMax = 200

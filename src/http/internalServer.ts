@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
-import { listen } from './server.ts'
+import { closeServer, listen } from './server.ts'
 import { foreignRequest } from './foreignRequest.ts'
 
 /**
@@ -41,12 +40,7 @@ export async function createInternalServer(
   const port = await listen(server, options)
   return {
     port,
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
+    close: () => closeServer(server, 0),
   }
 }
 
@@ -55,7 +49,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const refusal = foreignRequest(request, host)
+  const refusal = foreignRequest(request, { listenHost: host })
   if (refusal !== undefined) return send(response, 403, 'text/plain', `${refusal}\n`)
   switch (request.url?.split('?', 1)[0] ?? '') {
     case '/healthz':

@@ -1,7 +1,7 @@
 import type Koa from 'koa'
 import type { ApiParts, ApiState } from './context.ts'
 import { engineProgress } from './pages/engine.ts'
-import { createPlayground, createReference, createShared } from './pages/pages.ts'
+import { createPage, createShared } from './pages/pages.ts'
 import type { Route, RouteGroup } from './route.ts'
 import type { ServedRoute } from './router.ts'
 import { installServed, page, patternOf, served } from './router.ts'
@@ -85,8 +85,8 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
 
 /** Returns the routes of the pages that people open in a browser. They are not part of the API. */
 function pages(engineFile: string): readonly ServedRoute[] {
-  const playground = createPlayground()
-  const reference = createReference()
+  const playground = createPage('playground')
+  const reference = createPage('docs')
   return [
     page('/', playground.page),
     page('/playground/engine', engineProgress(engineFile)),

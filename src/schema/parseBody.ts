@@ -16,30 +16,21 @@ export function parseBody<Schema extends z.ZodType>(
   document: unknown,
   rename?: Rename,
 ): Result<z.output<Schema>, RequestFailure> {
+  const asSent = schema.safeParse(document)
+  if (asSent.success) return succeed(asSent.data)
   const given = withoutNulls(document)
   const parsed = schema.safeParse(given)
   if (!parsed.success) return fail(firstFailure(parsed.error, given, rename))
-  if (given === document) return succeed(parsed.data)
-  const unknown = schema
-    .safeParse(document)
-    .error?.issues.find((issue) => issue.code === 'unrecognized_keys')
+  const unknown = asSent.error.issues.find((issue) => issue.code === 'unrecognized_keys')
   return unknown === undefined
     ? succeed(parsed.data)
     : fail(firstFailure({ issues: [unknown] }, document, rename))
 }
 
-/** Returns the document without the members of objects that are null, and itself when there are none. */
+/** Returns the document without the members of objects that are null. */
 function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) {
-    const items = value.map(withoutNulls)
-    return items.every((item, i) => item === value[i]) ? value : items
-  }
-  const members = Object.entries(value)
-  const kept = members.flatMap(([key, member]) =>
-    member === null ? [] : [[key, withoutNulls(member)] as const],
-  )
-  const isSame =
-    kept.length === members.length && kept.every(([, member], i) => member === members[i]?.[1])
-  return isSame ? value : Object.fromEntries(kept)
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  const members = Object.entries(value).filter(([, member]) => member !== null)
+  return Object.fromEntries(members.map(([key, member]) => [key, withoutNulls(member)]))
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startSimulator } from '../../src/dev/simulator/server.ts'
-import { foreignToPages } from '../../src/http/foreignRequest.ts'
+import { foreignRequest } from '../../src/http/foreignRequest.ts'
 import { createInternalServer } from '../../src/http/internalServer.ts'
 
 async function startInternal(host: string) {
@@ -22,17 +22,16 @@ const servers = [
   ],
 ] as const
 
-const localOrigin = 'http://localhost:1'
 const requests: readonly (readonly [host: string, origin: string | undefined, status: number])[] = [
   ...['rebound.example:9464', 'localhost.rebound.example', '127.0.0.1.rebound.example'].map(
     (host) => [host, undefined, 403] as const,
   ),
   ...['10.0.0.1:9464', 'user@rebound.example', ' '].map((host) => [host, undefined, 403] as const),
-  ...['https://page.example', 'null', 'http://127.0.0.1.page.example'].map(
+  ...['https://page.example', 'null', 'http://127.0.0.1.page.example', 'http://localhost:1'].map(
     (origin) => ['127.0.0.1', origin, 403] as const,
   ),
   ...['127.0.0.1', 'localhost', 'localhost.', 'LOCALHOST:1', '[::1]:8090', '127.8.8.8'].flatMap(
-    (host) => [[host, undefined, 200] as const, [host, localOrigin, 200] as const],
+    (host) => [[host, undefined, 200] as const, [host, `http://${host}`, 200] as const],
   ),
 ]
 
@@ -65,7 +64,7 @@ describe.each(servers)('%s', (_what, start, path) => {
 describe('the console behind a proxy', () => {
   const names = { listenHost: '0.0.0.0', allowedHosts: ['admin.example'] }
   const isForeign = (host: string, origin?: string) =>
-    foreignToPages({ headers: { host, ...(origin && { origin }) } }, names) !== undefined
+    foreignRequest({ headers: { host, ...(origin && { origin }) } }, names) !== undefined
 
   it('answers to the names that are allowed, with the page of that name alone', () => {
     expect(isForeign('admin.example')).toBe(false)

@@ -61,7 +61,7 @@ export async function startSimulator(options: SimulatorOptions) {
   const strayRequests = () => stray
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refusal = foreignRequest(request, host)
+    const refusal = foreignRequest(request, { listenHost: host })
     if (refusal !== undefined) {
       return deliver(response, jsonReply(403, { error: { message: refusal } }))
     }

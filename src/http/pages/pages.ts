@@ -6,21 +6,6 @@ import { gzip } from 'node:zlib'
 import type { ApiContext, Handler } from '../context.ts'
 import { guideHtml } from './guide.ts'
 
-/** The playground: the page, `/`, and what it loads, `/playground/…` and `/shared/…`. */
-export function createPlayground(): Page {
-  return createPage('playground')
-}
-
-/** The guide and the reference of the API: the page, `/docs`, and what it loads, `/docs/…` and `/shared/…`. */
-export function createReference(): Page {
-  return createPage('docs', (html) => html.replace('<!-- guide -->', guideHtml))
-}
-
-/** The operators' console: the page, `/` of the admin process, and what it loads, `/console/…` and `/shared/…`. */
-export function createConsole(): Page {
-  return createPage('console')
-}
-
 /** What all pages load, `/shared/…`. */
 export function createShared(): Handler {
   const files = readFiles('shared')
@@ -76,11 +61,12 @@ const mimeTypes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Makes a page of the files in its folder. `complete` makes the page of its file `index.html`, which is kept once for
- * each language. Throws when a file is missing, so that no process starts without it.
+ * Makes a page of the files in its folder, which is kept once for each language. Throws when a file is missing, so that
+ * no process starts without it.
  */
-function createPage(folder: string, complete: (html: string) => string = (html) => html): Page {
-  const html = complete(readFileSync(new URL(`${folder}/index.html`, web), 'utf8'))
+export function createPage(folder: 'playground' | 'docs' | 'console'): Page {
+  const index = readFileSync(new URL(`${folder}/index.html`, web), 'utf8')
+  const html = index.replace('<!-- guide -->', guideHtml)
   const pages = new Map(languages.map((language) => [language, pageIn(language, html)]))
   return {
     page: async (context) => {

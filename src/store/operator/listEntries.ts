@@ -6,7 +6,7 @@ import { isoSql } from '../isoSql.ts'
 /** One movement of credits. */
 export type Entry = AnswerOf<typeof entry>
 
-/** Instants are ISO 8601 texts with microseconds. */
+/** Instants are ISO 8601 texts. */
 export type EntryFilter = {
   readonly accountId: string
   readonly startTime?: string

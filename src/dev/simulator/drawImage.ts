@@ -95,7 +95,7 @@ async function drawPrompt(order: ImageOrder, seed: Buffer): Promise<Sharp> {
       .catch(() => undefined))
   const ground = pixels
     ? sharp(pixels, { raw: { width, height, channels: 3 } })
-    : sky(seed).resize({ width, height, fit: 'fill', kernel: 'linear' })
+    : sky(seed).resize({ width, height, fit: 'fill', kernel: 'cubic' })
   const text = await textOf(order, seed)
   const margin = Math.round(height * 0.04)
   // An edit writes at the bottom, so that the text in a generated source image stays visible.
@@ -103,11 +103,15 @@ async function drawPrompt(order: ImageOrder, seed: Buffer): Promise<Sharp> {
   return ground.composite([{ input: text.data, left: Math.round(width * 0.05), top }]).removeAlpha()
 }
 
-/** An evening sky of 2x3 pixels, bright in the middle, in colours that the seed decides. */
+/** The red, green and blue of the sky above, in the middle and below, at least. */
+const skyColours = [25, 30, 60, 195, 140, 110, 15, 20, 35]
+
+/** An evening sky of 2x3 pixels, in colours that the seed decides. */
 function sky(seed: Buffer): Sharp {
-  const pixels = Buffer.from(seed.subarray(0, 18)).map((byte, at) =>
-    at >= 6 && at < 12 ? 150 + byte * 0.4 : 15 + byte * 0.3,
-  )
+  const pixels = Uint8Array.from(seed.subarray(0, 18), (byte, at) => {
+    const [row, channel] = [Math.floor(at / 6), at % 3]
+    return (skyColours[row * 3 + channel] ?? 0) + byte * 0.22
+  })
   return sharp(pixels, { raw: { width: 2, height: 3, channels: 3 } })
 }
 

@@ -62,11 +62,19 @@ export function link(text, path, query) {
 }
 
 /**
+ * @param {string} id
+ * @param {string} href
+ */
+export function idLink(id, href) {
+  return html`<a class="break" href=${href}><code>${id}</code></a>`
+}
+
+/**
  * @param {string | null | undefined} id
  * @param {Readonly<Record<string, string>>} [query]
  */
 export function taskLink(id, query) {
-  return id ? link(html`<code>${id}</code>`, ['tasks', id], query) : ''
+  return id ? idLink(id, linkTo(['tasks', id], query)) : ''
 }
 
 /** @param {string} name */

@@ -5,7 +5,7 @@ import { go, linkTo, queryOf } from '../address.js'
 import { useRead } from '../admin.js'
 import { told } from '../parts/notices.js'
 import { table } from '../parts/table.js'
-import { code, nameIn } from '../parts/texts.js'
+import { idLink, nameIn } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Found } from '../../../store/operator/findById.ts' */
@@ -37,10 +37,7 @@ export function FindView({ query }) {
         idOf: (found) => `${found.kind} ${found.id} ${found.matched}`,
         columns: [
           [fields.kind, ({ kind }) => nameIn(fields, kind)],
-          [
-            fields.id,
-            (found) => html`<a class="break" href=${linkOf(found)}>${code(found.id)}</a>`,
-          ],
+          [fields.id, (found) => idLink(found.id, linkOf(found))],
           [fields.account, ({ account }) => account],
           [fields.matched, ({ matched }) => nameIn(fields, matched)],
         ],

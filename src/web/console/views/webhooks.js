@@ -1,7 +1,8 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
+import { linkTo } from '../address.js'
 import { listing } from '../parts/listing.js'
-import { accountLink, code, link, numberText, state, when } from '../parts/texts.js'
+import { accountLink, idLink, numberText, state, when } from '../parts/texts.js'
 
 /** @import { Columns } from '../parts/table.js' */
 /** @import { WebhookJson } from '../../../store/webhooks/webhookAdmin.ts' */
@@ -16,7 +17,7 @@ export function WebhooksView({ query }) {
   const columns = [
     [
       fields.webhook,
-      ({ webhook_id: id, account }) => link(code(id), ['webhooks', id], { account }),
+      ({ webhook_id: id, account }) => idLink(id, linkTo(['webhooks', id], { account })),
     ],
     [fields.account, ({ account }) => accountLink(account)],
     [fields.url, ({ url }) => html`<span class="break">${url}</span>`],

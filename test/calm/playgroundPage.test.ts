@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createClient } from '../support/clients/client.ts'
-import { generateBody } from '../support/clients/requestBodies.ts'
+import { newTaskOwner } from '../support/database/insertEndedTasks.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { seriousProblems, visit } from '../support/web/browser.ts'
 import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
@@ -125,15 +124,11 @@ describe('the page', () => {
   })
 
   it('shows all tasks of the account page by page, and says which have expired', async () => {
-    const account = await service.account(10_000)
-    const client = createClient(service.url, account.secret)
-    const { task_id: oldest } = await client.accepted(generateBody({ model: vip }))
-    await client.ended(oldest)
+    const { owner, insert } = await newTaskOwner(service)
+    const [oldest] = await insert({ count: 1, at: '2026-01-01' })
     const expire = `update task set expires_at = now() - interval '1 second' where task_id = $1`
     await service.pool.query(expire, [oldest])
-    await Promise.all(
-      Array.from({ length: 24 }, () => client.accepted(generateBody({ model: vip }))),
-    )
+    await insert({ count: 24 })
     await world.inStudio(async ({ page, tiles, press, stage }) => {
       await expect.poll(() => tiles.count()).toBe(24)
       await press('Show older ones')
@@ -141,6 +136,6 @@ describe('the page', () => {
       await page.getByRole('button', { name: /expired/ }).click()
       await stage.getByText('The image is no longer kept.').waitFor()
       expect(await seriousProblems(page)).toEqual([])
-    }, account)
+    }, owner)
   })
 })

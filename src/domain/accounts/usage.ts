@@ -15,7 +15,8 @@ export const usagePeriodHours = 720
 export const usageRowsMax = 10_000
 
 /**
- * Asks for the ends of tasks from `startTime` until before `endTime`. Both are ISO 8601 in UTC. Without `endTime`, the period ends now. Without `startTime`, it begins 30 days before its end.
+ * Asks for the ends of tasks from `startTime` until before `endTime`. Both are ISO 8601 in UTC with
+ * microseconds. Without `endTime`, the period ends now. Without `startTime`, it begins 30 days before its end.
  */
 export type UsageQuery = {
   readonly startTime?: string

@@ -5,7 +5,7 @@ import { findAccount } from '../store/accounts/accounts.ts'
 import type { Entry, EntryFilter } from '../store/operator/listEntries.ts'
 import { listEntries } from '../store/operator/listEntries.ts'
 import { noAccount } from './accounts.ts'
-import { csvOf } from './csv.ts'
+import { csvOf } from '../domain/csv.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { invalidValue, listOf, pageOf } from './operation.ts'
 

@@ -23,7 +23,7 @@ import type { RetryResult } from '../store/tasks/retryTask.ts'
 import * as retries from '../store/tasks/retryTask.ts'
 import { noAccount } from './accounts.ts'
 import { audited } from './audit.ts'
-import { csvOf } from './csv.ts'
+import { csvOf } from '../domain/csv.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
 import { invalidValue, listOf, pageOf } from './operation.ts'
 

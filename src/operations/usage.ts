@@ -13,7 +13,7 @@ import { readSpentDifference, readUsage } from '../store/accounts/readUsage.ts'
 import { noAccount } from './accounts.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { usage } from '../schema/operators/money.ts'
-import { csvOf } from './csv.ts'
+import { csvOf } from '../domain/csv.ts'
 import type { OperationDeps, OperationFailure } from './operation.ts'
 import { invalidValue } from './operation.ts'
 

@@ -15,7 +15,8 @@ import { defined } from '../../domain/defined.ts'
 import { succeed } from '../../domain/result.ts'
 import * as accounts from '../../operations/accounts.ts'
 import { account, models, topup } from '../../schema/operators/accounts.ts'
-import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
+import { anyText, pageQuery } from '../schemas/parameters.ts'
+import { listOf } from '../../schema/answers/list.ts'
 
 const ofName = z.strictObject({ name: anyText.meta({ description: 'The name of the account.' }) })
 

@@ -4,7 +4,8 @@ import { succeed } from '../../domain/result.ts'
 import { listAudit } from '../../operations/audit.ts'
 import { instantParameter } from '../../schema/instant.ts'
 import { auditRow } from '../../schema/operators/audit.ts'
-import { anyText, listOf, numberedRow, pageQuery } from '../schemas/parameters.ts'
+import { anyText, numberedRow, pageQuery } from '../schemas/parameters.ts'
+import { listOf } from '../../schema/answers/list.ts'
 
 export const listAuditRoute = adminRoute({
   method: 'GET',

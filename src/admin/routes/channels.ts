@@ -4,7 +4,8 @@ import type { AdminRoute } from '../context.ts'
 import { succeed } from '../../domain/result.ts'
 import * as channels from '../../operations/channels.ts'
 import { channel, check } from '../../schema/operators/channels.ts'
-import { anyText, listOf } from '../schemas/parameters.ts'
+import { anyText } from '../schemas/parameters.ts'
+import { listOf } from '../../schema/answers/list.ts'
 
 const ofChannel = z.strictObject({ name: anyText.meta({ description: 'The name of a channel.' }) })
 

@@ -6,7 +6,8 @@ import { budgetPeriods } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
 import * as keys from '../../operations/keys.ts'
 import { key, newKey } from '../../schema/operators/keys.ts'
-import { anyText, listOf, pageQuery } from '../schemas/parameters.ts'
+import { anyText, pageQuery } from '../schemas/parameters.ts'
+import { listOf } from '../../schema/answers/list.ts'
 
 const dayMs = 86_400_000
 const daysMax = 36_500

@@ -8,7 +8,8 @@ import { countUsage, usageCsv } from '../../operations/usage.ts'
 import { verifyLedger } from '../../operations/ledger.ts'
 import { exportLedger, listLedger } from '../../operations/ledgerEntries.ts'
 import { entry, usage, verification } from '../../schema/operators/money.ts'
-import { anyText, listOf, numberedRow, pageQuery, period } from '../schemas/parameters.ts'
+import { anyText, numberedRow, pageQuery, period } from '../schemas/parameters.ts'
+import { listOf } from '../../schema/answers/list.ts'
 
 const groupNames = operatorUsageGroups.join(', ')
 

@@ -6,7 +6,8 @@ import { showOverview } from '../../operations/overview.ts'
 import { showQueue } from '../../operations/queue.ts'
 import { find } from '../../operations/find.ts'
 import { found, overview, queue } from '../../schema/operators/overview.ts'
-import { anyText, listOf } from '../schemas/parameters.ts'
+import { anyText } from '../schemas/parameters.ts'
+import { listOf } from '../../schema/answers/list.ts'
 
 export const overviewRoutes: readonly AdminRoute[] = [
   adminRoute({

@@ -15,7 +15,8 @@ import {
   taskRow,
   taskStory,
 } from '../../schema/operators/tasks.ts'
-import { anyText, createdBetween, listOf, many, ofTask, pageQuery } from '../schemas/parameters.ts'
+import { anyText, createdBetween, many, ofTask, pageQuery } from '../schemas/parameters.ts'
+import { listOf } from '../../schema/answers/list.ts'
 
 /** Which tasks. A field that is absent matches every task. */
 const filter = {

@@ -5,7 +5,8 @@ import { defined } from '../../domain/defined.ts'
 import { delivery } from '../../schema/answers/webhook.ts'
 import * as webhooks from '../../operations/webhooks.ts'
 import { redelivered, webhook } from '../../schema/operators/webhooks.ts'
-import { anyText, listOf, many, pageQuery } from '../schemas/parameters.ts'
+import { anyText, many, pageQuery } from '../schemas/parameters.ts'
+import { listOf } from '../../schema/answers/list.ts'
 
 const ofWebhook = z.strictObject({
   webhook_id: anyText.meta({ description: 'The id of a webhook.' }),

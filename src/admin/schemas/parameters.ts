@@ -59,11 +59,3 @@ export const many = {
   dry_run: z.boolean().meta({ description: 'True: only names what would be done.' }),
   limit: z.int().min(1).max(manyMax).default(manyMax),
 }
-
-export function listOf<Row extends z.ZodType>(row: Row) {
-  return z.object({
-    object: z.literal('list'),
-    data: z.array(row),
-    has_more: z.boolean().meta({ description: 'Whether more rows follow.' }),
-  })
-}

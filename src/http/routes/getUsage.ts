@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Usage, UsageGroup, UsageRow } from '../../domain/accounts/usage.ts'
 import { usageCountJson, usageGroups, usageTotal } from '../../domain/accounts/usage.ts'
+import { csvOf } from '../../domain/csv.ts'
 import { defined } from '../../domain/defined.ts'
 import { usage } from '../../schema/answers/usage.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
@@ -40,7 +41,7 @@ export const getUsageRoute = extensionRoute({
       context.vary('Accept')
       if (context.accepts('application/json', 'text/csv') === 'text/csv') {
         context.set('Content-Type', 'text/csv; charset=utf-8')
-        context.body = csvOf(counted.rows, groupBy)
+        context.body = usageCsv(counted.rows, groupBy)
         return undefined
       }
       sendJson(context, 200, usageJson(counted))
@@ -68,16 +69,13 @@ function shortest(instant: string): string {
 
 const columns = { day: 'start_time', model: 'model', key: 'key_id' } as const
 
-/**
- * Returns the rows as lines of CSV (RFC 4180), with a heading. The values are times, numbers, model names and key
- * ids. No client chooses such a value, so no value needs quotes, and no spreadsheet reads a value as a formula.
- */
-function csvOf(rows: readonly UsageRow[], groupBy: readonly UsageGroup[]): string {
+/** Returns the rows as CSV with a heading. */
+function usageCsv(rows: readonly UsageRow[], groupBy: readonly UsageGroup[]): string {
   const groups = usageGroups.filter((group) => groupBy.includes(group))
   const heading = [...groups.map((group) => columns[group]), 'succeeded', 'failed', 'credits']
   const lines = rows.map((row) => {
     const names = { day: row.startTime, model: row.model, key: row.keyId }
     return [...groups.map((group) => names[group]), row.succeeded, row.failed, row.credits]
   })
-  return [heading, ...lines].map((cells) => `${cells.join(',')}\r\n`).join('')
+  return csvOf([heading, ...lines])
 }

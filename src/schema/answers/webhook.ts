@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listOf } from './list.ts'
 import {
   deliveryIdPattern,
   webhookEvents,
@@ -74,7 +75,3 @@ export const delivery = z
   .meta({ id: 'WebhookDelivery', description: 'One event for one webhook, with its tries.' })
 
 export const deliveryList = listOf(delivery)
-
-function listOf<Row extends z.ZodType>(row: Row) {
-  return z.object({ object: z.literal('list'), data: z.array(row), has_more: z.boolean() })
-}

@@ -102,8 +102,11 @@ describe('null', () => {
   })
 })
 
-describe('a content request', () => {
-  it('may have an empty list of tools, which has no effect [client-6]', () => {
-    expect(contentOf({ tools: [] })).toEqual(contentOf({}))
-  })
+it('a content request may have an empty list of tools, which has no effect [client-6]', () => {
+  expect(contentOf({ tools: [] })).toEqual(contentOf({}))
+})
+
+it('a task of family A is the same request with any quality, which has no effect [task-10]', () => {
+  const plain = { ...task, model: 'familya-3-pro-image', size: '4K', aspect_ratio: '21:9' }
+  expect(parseTaskRequest({ ...plain, quality: 'high' }, [])).toEqual(parseTaskRequest(plain, []))
 })

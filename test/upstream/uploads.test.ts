@@ -3,6 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Family } from '../../src/domain/models/models.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
+import { requestBody } from '../../src/upstream/requestBody.ts'
+import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
+import { collect } from '../support/byteStreams.ts'
 import { redPixelPng } from '../support/images.ts'
 import { listen, goodAnswer, listenAnswering, listenRaw } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
@@ -33,6 +36,17 @@ function watchReads() {
   })
   return { seen, watch }
 }
+
+it('the body of a request says when it is sent, also when the sending stops early', async () => {
+  const ends: string[] = []
+  const pieces = [{ kind: 'text', text: 'a'.repeat(200_000) }] as const
+  const blobs = createMemoryBlobs()
+  const whole = requestBody('text/plain', pieces, blobs, () => ends.push('whole'))
+  await collect(whole.open())
+  const cut = requestBody('text/plain', pieces, blobs, () => ends.push('cut'))
+  for await (const _ of cut.open()) break
+  expect(ends).toEqual(['whole', 'cut'])
+})
 
 describe('input images sent to the upstream', () => {
   it('leave the request incomplete when one of them is missing', async () => {

@@ -1,8 +1,11 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { errorResponse } from '../../support/clients/responses.ts'
 import { useTestApi } from '../../support/http/testApi.ts'
 
-const api = useTestApi()
+const api = useTestApi({ syncDeadlineMs: 20_000 })
 
 const path = '/v1/images/generations'
 const body = { model: 'familyb-image-2-vip', prompt: 'a lighthouse' }
@@ -76,22 +79,28 @@ describe('a synchronous call', () => {
     expect(api.tasks.newestId()).toBe(taskId)
   })
 
-  it.each([
-    ['without a key', {}],
-    ['with a key', { 'Idempotency-Key': 'charged' }],
-  ])(
-    'names the task and says not to retry when a charged image cannot be read: %s',
-    async (_what, headers) => {
-      vi.spyOn(api.blobs, 'read').mockRejectedValueOnce(new Error('disk is gone'))
-      const send = () => api.postJson(path, body, headers)
-      const { answer, taskId } = await answerAfter(succeed, send)
-      expect(answer.status).toBe(500)
-      expect((await errorOf(answer)).code).toBe('internal_error')
-      expect(answer.headers.get('x-should-retry')).toBe('false')
-      expect(answer.headers.get('x-task-id')).toBe(taskId)
-      expect(answer.headers.get('location')).toMatch(new RegExp(`/v1/tasks/${taskId}$`))
-    },
-  )
+  it('of a client that leaves cancels its task, unless another client waits for the task', async () => {
+    const text = JSON.stringify(body)
+    const openCall = () => {
+      const socket = connect(api.port, '127.0.0.1')
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\nIdempotency-Key: shared\r\n\r\n${text}`,
+      )
+      return socket
+    }
+    const first = openCall()
+    const taskId = await api.tasks.nextId()
+    const second = openCall()
+    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(2)
+    first.destroy()
+    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(1)
+    await sleep(50)
+    expect(api.tasks.cancelled).toEqual([])
+    second.destroy()
+    await once(second, 'close')
+    await expect.poll(() => api.tasks.cancelled).toEqual([taskId])
+    await expect.poll(() => api.observed.at(-1)).toMatchObject({ status: 499, taskId })
+  })
 })
 
 it('a key whose image has expired is a 404 that asks for a new key, in the full envelope [sync-11]', async () => {
@@ -114,11 +123,11 @@ it('a key whose image has expired is a 404 that asks for a new key, in the full 
   expect(answer.headers.get('location')).toMatch(new RegExp(`/v1/tasks/${taskId}$`))
 })
 
-describe('an image that is lost before it expires', () => {
-  it.each<[string, (taskId: string) => void]>([
+describe('an image that cannot be read before it expires', () => {
+  it.each<[string, (taskId: string) => unknown]>([
     ['its native response', (taskId) => api.tasks.loseNative(taskId)],
     ['its bytes', () => api.blobs.content.clear()],
-  ])('is a 500 that is not to be retried: %s', async (what, lose) => {
+  ])('is a 500 that is not to be retried without %s', async (what, lose) => {
     const send = () => api.postJson(path, body, { 'Idempotency-Key': `lost ${what}` })
     const { answer: first, taskId } = await answerAfter(succeed, send)
     await first.text()
@@ -129,5 +138,16 @@ describe('an image that is lost before it expires', () => {
       expect(await answer.json()).toMatchObject({ error: { code: 'internal_error' } })
       expect(String(api.reported.at(-1))).toMatch(`of ${taskId} is missing`)
     }
+  })
+
+  it('is a 500 that names its task and is not to be retried when the disk fails', async () => {
+    vi.spyOn(api.blobs, 'read').mockRejectedValueOnce(new Error('disk is gone'))
+    const send = () => api.postJson(path, body, { 'Idempotency-Key': 'charged' })
+    const { answer, taskId } = await answerAfter(succeed, send)
+    expect(answer.status).toBe(500)
+    expect((await errorOf(answer)).code).toBe('internal_error')
+    expect(answer.headers.get('x-should-retry')).toBe('false')
+    expect(answer.headers.get('x-task-id')).toBe(taskId)
+    expect(answer.headers.get('location')).toMatch(new RegExp(`/v1/tasks/${taskId}$`))
   })
 })

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { requestBesidesImagesBytesMax, requestTextBytesMax } from '../../../src/domain/limits.ts'
+import { readParts } from '../../../src/http/intake/formParts.ts'
 import type { FormPart } from '../../support/clients/requestBodies.ts'
 import { formBody, formType } from '../../support/clients/requestBodies.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
@@ -23,10 +25,12 @@ const halfOfAPair: FormPart = {
 /** Not UTF-8: valid only when the part names its charset. */
 const latin1Prompt: FormPart = { ...prompt, value: Buffer.from('a lighthouse, größer', 'latin1') }
 
-function post(parts: readonly FormPart[]): Promise<Response> {
-  const body = new Uint8Array(formBody(parts))
-  return api.send(path, { method: 'POST', body, headers: { 'Content-Type': formType } })
+function postBytes(bytes: Uint8Array, type = formType): Promise<Response> {
+  const body = new Uint8Array(bytes)
+  return api.send(path, { method: 'POST', body, headers: { 'Content-Type': type } })
 }
+
+const post = (parts: readonly FormPart[]) => postBytes(formBody(parts))
 
 /** Puts a boundary line into the middle of a part. */
 function withBoundary({ value, ...part }: FormPart, lineEnd: string): FormPart {
@@ -42,10 +46,7 @@ async function errorOf(response: Response): Promise<unknown> {
 describe('an edits form', () => {
   it.each([
     ['as a client library sends it', [model, prompt, image]],
-    ['image first', [image, prompt, model]],
-    ['a list of one', [model, prompt, { ...image, name: 'image[]' }]],
     ['a stream without name or type', [model, prompt, { name: 'image', value: redPixelPng }]],
-    ['octets', [model, prompt, { ...image, type: 'application/octet-stream' }]],
     ['a wrong type', [model, prompt, { ...image, type: 'image/webp' }]],
     ['an image with a charset', [model, prompt, { ...image, type: 'image/png; charset=binary' }]],
     ['a number as text', [model, prompt, image, { name: 'n', value: '1' }]],
@@ -59,7 +60,6 @@ describe('an edits form', () => {
     ],
     ['a name that is a token', [{ ...model, name: 'model', quote: '' }, prompt, image]],
     ['a file name with quotes', [model, prompt, { ...image, filename: `a; name=prompt \\"'.png` }]],
-    ['texts typed as octets', [model, { ...prompt, type: 'application/octet-stream' }, image]],
   ] as const)('is accepted: %s [sync-6]', async (_what, parts) => {
     const answering = post(parts)
     await api.tasks.succeed(await api.tasks.nextId())
@@ -82,18 +82,11 @@ describe('an edits form', () => {
       'image',
     ],
     [
-      'half an image',
-      [model, prompt, { ...image, value: redPixelPng.subarray(0, 60) }],
-      'invalid_image',
-      'image',
-    ],
-    [
       'an image beyond 20 MiB [sync-7]',
       [model, prompt, { ...image, value: paddedPng(20 * 1024 * 1024 + 1, 0) }],
       'invalid_image',
       'image',
     ],
-    ['a mask', [model, prompt, image, { ...image, name: 'mask' }], 'unknown_parameter', 'mask'],
     ['a text twice', [model, prompt, prompt, image], 'invalid_value', 'prompt'],
     ['NUL', [model, { ...prompt, value: 'a\0' }, image], 'invalid_value', 'prompt'],
     ['a lone surrogate', [model, halfOfAPair, image], 'invalid_value', 'prompt'],
@@ -101,12 +94,6 @@ describe('an edits form', () => {
     [
       'bytes that are not the UTF-8 they are said to be',
       [model, { ...latin1Prompt, type: 'text/plain; charset=UTF-8' }, image],
-      'invalid_value',
-      'prompt',
-    ],
-    [
-      'a text in another charset',
-      [model, { ...latin1Prompt, type: 'text/plain; charset=ISO-8859-1' }, image],
       'invalid_value',
       'prompt',
     ],
@@ -152,7 +139,6 @@ describe('an edits form', () => {
       'invalid_value',
       'image',
     ],
-    ['NUL after its image', [image, { ...prompt, value: 'a\0' }], 'invalid_value', 'prompt'],
     ['a part without a name', [model, { value: 'x' }], 'read_request_body_failed', null],
     [
       'a hundred parts',
@@ -186,11 +172,7 @@ describe('an edits form', () => {
       Buffer.concat([boundary, Buffer.from(part), whole]),
       Buffer.concat([whole.subarray(0, -4), Buffer.from(part), boundary, Buffer.from('--\r\n')]),
     ]) {
-      const response = await api.send(path, {
-        method: 'POST',
-        body: new Uint8Array(body),
-        headers: { 'Content-Type': formType },
-      })
+      const response = await postBytes(body)
       expect(response.status).toBe(400)
       expect(await errorOf(response)).toMatchObject({ code: 'read_request_body_failed' })
     }
@@ -198,12 +180,6 @@ describe('an edits form', () => {
   })
 
   const whole = formBody([model, prompt, image])
-  const sendWhole = (body: Uint8Array) =>
-    api.send(path, {
-      method: 'POST',
-      body: new Uint8Array(body),
-      headers: { 'Content-Type': formType },
-    })
 
   it.each([
     [
@@ -220,22 +196,45 @@ describe('an edits form', () => {
     ],
     ['without a boundary line', Buffer.from('x'.repeat(100))],
     ['with a line feed before its first line', Buffer.concat([Buffer.from('\n'), whole])],
-    ['with a byte-order mark before its first line', Buffer.concat([Buffer.from('\ufeff'), whole])],
     [
       'with a line feed alone before its second line',
       Buffer.from(whole.toString('latin1').replace(/\r\n--(?=\S+\r\nContent)/, '\n--'), 'latin1'),
     ],
     ['with another form after its end', Buffer.concat([whole, Buffer.from('\r\n'), whole])],
-    ['that ends in its last line', whole.subarray(0, whole.lastIndexOf('--'))],
   ])('is refused %s [sync-8]', async (_what, body) => {
-    const response = await sendWhole(body)
+    const response = await postBytes(body)
     expect(response.status).toBe(400)
     expect(await errorOf(response)).toMatchObject({ code: 'read_request_body_failed' })
     expect(api.tasks.openUploads.size).toBe(0)
   })
 
+  it('is read wherever it is cut as a form that is not whole [sync-8]', async () => {
+    const boundary = formType.replace(/.*boundary=/, '')
+    for (let length = 0; length < whole.length; length += 1) {
+      let last: unknown
+      for await (const part of readParts(whole.subarray(0, length), boundary)) last = part
+      // The line end after the closing boundary is optional.
+      expect([length, last === 'malformed']).toEqual([length, length < whole.length - 2])
+    }
+  })
+
+  it.each([
+    [
+      'its texts together are',
+      formBody([model, { ...prompt, value: 'x'.repeat(requestTextBytesMax) }]),
+    ],
+    [
+      'it is as it is sent',
+      Buffer.concat([Buffer.from(`${'x'.repeat(requestBesidesImagesBytesMax)}\r\n`), whole]),
+    ],
+  ])('is a 413 when %s too long [limit-1]', async (_what, body) => {
+    const response = await postBytes(body)
+    expect(response.status).toBe(413)
+    expect(await errorOf(response)).toMatchObject({ code: 'read_request_body_failed' })
+  })
+
   it('may have text before its first boundary line and after its last', async () => {
-    const answering = sendWhole(
+    const answering = postBytes(
       Buffer.concat([Buffer.from('preamble\r\n'), whole, Buffer.from('epilogue')]),
     )
     await api.tasks.succeed(await api.tasks.nextId())
@@ -247,13 +246,8 @@ describe('an edits form', () => {
     ['no boundary', 'multipart/form-data'],
     ['a boundary too long to look for', `multipart/form-data; boundary=${'x'.repeat(300)}`],
     ['a boundary inside a quoted text', 'multipart/form-data; x="; boundary=a"'],
-    ['another kind of multipart', 'multipart/mixed; boundary=x'],
   ])('is refused as %s [sync-6]', async (_what, type) => {
-    const response = await api.send(path, {
-      method: 'POST',
-      body: 'x',
-      headers: { 'Content-Type': type },
-    })
+    const response = await postBytes(Buffer.from('x'), type)
     expect(response.status).toBe(400)
     expect(await errorOf(response)).toMatchObject({ code: 'unsupported_content_type' })
   })

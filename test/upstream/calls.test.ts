@@ -24,13 +24,8 @@ describe.each(families)('calls of family %s', (family) => {
     const outcome = await callFamily(family, given)
     if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
     const { bytes } = outcome.image
-    const { format, width, height } = await sharp(bytes).metadata()
-    expect(format).toBe('png')
-    expect(outcome.image).toMatchObject({
-      mimeType: 'image/png',
-      width,
-      height,
-    })
+    expect((await sharp(bytes).metadata()).format).toBe('png')
+    expect(outcome.image.mimeType).toBe('image/png')
     const [call] = simulator.calls()
     const evidence = { reason: 'image', httpStatus: 200, upstreamRequestId: call?.id }
     expect(outcome.evidence).toMatchObject(evidence)

@@ -240,26 +240,6 @@ it('a body is given up when nothing arrives of it for a minute, and its request 
   expect(String((await answer)[0])).toContain('did not arrive in time')
 })
 
-it('a body takes no memory for what its client declares before it has room', async () => {
-  const budget = createByteBudget({ bytesMax: mebibyte, freeBytes: 64 * 1024 })
-  const other = budget.open('b')
-  await other.cover(2 * mebibyte)
-  const allocate = vi.spyOn(Buffer, 'allocUnsafeSlow')
-  onTestFinished(() => allocate.mockRestore())
-  const allocated = () => allocate.mock.calls.map(([bytes]) => bytes)
-  const url = await listenKoa(async (context) => {
-    const room = budget.open('a')
-    const read = await readBody(context, { limitBytes: 8 * mebibyte, room })
-    context.body = String(read.ok && read.value.length)
-  })
-  const answer = fetch(url, { method: 'POST', body: spaces(2 * mebibyte) })
-  await sleep(200)
-  expect(allocated()).toEqual([64 * 1024, mebibyte])
-  other.end()
-  expect(await (await answer).text()).toBe(String(2 * mebibyte))
-  expect(allocated()).toEqual([64 * 1024, mebibyte, 2 * mebibyte])
-})
-
 it('a body that arrived before it was read, and takes room, is read to its last byte', async () => {
   const budget = createByteBudget({ bytesMax: mebibyte, freeBytes: 1024 })
   const url = await listenKoa(async (context) => {

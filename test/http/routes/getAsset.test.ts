@@ -1,7 +1,9 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { PresignOptions } from '../../../src/domain/ports/blobStore.ts'
+import { createMemoryBlobs } from '../../support/blobs/memoryBlobs.ts'
 import { generateBody } from '../../support/clients/requestBodies.ts'
 import { taskRecordResponse } from '../../support/clients/responses.ts'
-import { useTestApi } from '../../support/http/testApi.ts'
+import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
 const api = useTestApi()
@@ -117,4 +119,28 @@ it('an asset is the same 404 with a wrong URL, as soon as its task reads expired
   expect([...bodies]).toEqual([
     '{"error":{"message":"The asset does not exist or has expired.","type":"invalid_request_error","param":null,"code":"not_found"}}',
   ])
+})
+
+it('with ASSET_REDIRECT an image is a 307 to an address of the bucket that never outlives it; HEAD, ETag and errors are as without [asset-5]', async () => {
+  const memory = createMemoryBlobs()
+  const presign = async (key: string, { livesSeconds, contentType }: PresignOptions) =>
+    `https://bucket.test/${key}?${livesSeconds}&${contentType}`
+  const own = await startTestApi({ assetRedirect: true }, { blobs: { ...memory, presign } })
+  onTestFinished(() => own.close())
+  const path = await finishedAsset(own)
+  const ask = (headers: Record<string, string> = {}, method = 'GET', at = path) =>
+    fetch(`${own.url}${at}`, { redirect: 'manual', method, headers })
+  const answer = await ask({ Range: 'bytes=0-1' })
+  expect([answer.status, await answer.text()]).toEqual([307, ''])
+  const etag = answer.headers.get('etag') ?? ''
+  expect(etag).toMatch(/^"[0-9a-f]{64}"$/)
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect(answer.headers.get('location')).toMatch(/^https:\/\/bucket.test\/\S+\?60&image\/png$/)
+  const head = await ask({ Range: 'bytes=0-1' }, 'HEAD')
+  expect([head.status, head.headers.get('content-length')]).toEqual([200, String(length)])
+  expect((await ask({ 'If-None-Match': etag })).status).toBe(304)
+  expect((await ask({ Range: 'bytes=9999-' })).status).toBe(416)
+  expect((await ask({}, 'GET', path.replace('signature=', 'signature=A'))).status).toBe(404)
+  own.tasks.change(own.tasks.newestId(), { nowMs: 1_700_086_455_000 })
+  expect((await ask()).headers.get('location')).toContain('?5&')
 })

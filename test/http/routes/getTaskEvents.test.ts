@@ -54,12 +54,6 @@ describe('GET /v1/tasks/{task_id}/events', () => {
       expect(head.headers.get('content-type')).toBe('text/event-stream')
     }
   })
-
-  it('refuses a parameter that it does not know, in the envelope with four fields', async () => {
-    const unknown = await api.send(`/v1/tasks/${await acceptedTask()}/events?since=3`)
-    expect(unknown.status).toBe(400)
-    expect(errorResponse.parse(await unknown.json()).error.param).toBe('since')
-  })
 })
 
 describe('a lookup with Prefer: wait', () => {

@@ -42,12 +42,6 @@ function open(port = api.port) {
 
 const accepted = /^HTTP\/1.1 202 /
 
-it('a client that expects 100-continue is told to send its body', async () => {
-  const { ask } = open()
-  expect(await ask(head([key, 'Expect: 100-continue']))).toBe('HTTP/1.1 100 Continue\r\n\r\n')
-  expect(await ask(body)).toMatch(accepted)
-})
-
 it('requests that are sent together are answered in their order', async () => {
   const { socket } = open()
   let answers = ''

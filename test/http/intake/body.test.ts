@@ -80,14 +80,9 @@ describe('a body beyond the ingress limit', () => {
 
   it('is a 413 before every error of its content, as it is sent and unpacked', async () => {
     const api = await open({ ingressLimitBytes: limit })
-    const broken = [
-      'not json',
-      '{"model":1,"model":2}',
-      '\xff\xfe',
-      '{"input_images":[{"data":"!"}]}',
-      '{"colour":"red"}',
-      '['.repeat(100),
-    ].map((text) => Buffer.concat([Buffer.from(text, 'latin1'), Buffer.alloc(limit, ' ')]))
+    const broken = ['not json', '\xff\xfe', '{"input_images":[{"data":"!"}]}'].map((text) =>
+      Buffer.concat([Buffer.from(text, 'latin1'), Buffer.alloc(limit, ' ')]),
+    )
     for (const body of broken) {
       const socket = submit(api, chunked)
       socket.write(chunk(body.toString('latin1')))

@@ -103,10 +103,7 @@ describe('lenient base64', () => {
 
   it.each([
     ['accepts', 'a data-URL prefix', 'data:image/png;base64,QUJDRA=='],
-    ['accepts', 'a prefix with parameters', ' data:image/png;charset=utf-8;BASE64,QUJDRA=='],
     ['accepts', 'line breaks', 'QUJD\\r\\nRA==\\n'],
-    ['accepts', 'a break in the padding', 'QUJDRA=\\n='],
-    ['refuses', 'another data URL', 'data:image/png,QUJD'],
     ['refuses', 'letters beyond ASCII', 'QUJé'],
     ['refuses', 'prose', 'no image today!'],
   ])('%s %s', async (verb, _what, text) => {

@@ -137,15 +137,13 @@ describe('the connections of the upstream agent', () => {
 
   it('are as many as the calls: 1,100 at once are all sent', async () => {
     const { call } = await openUpstreamWorld()
-    const calls = 1_100
-    const answers: (() => void)[] = []
-    const { url } = await listenAnswering((response) => {
-      answers.push(() => response.end(goodAnswer))
-      if (answers.length === calls) for (const answer of answers) answer()
+    const sockets: Socket[] = []
+    const address = await listenRaw((socket) => {
+      sockets.push(socket)
+      if (sockets.length === 1_100) for (const each of sockets) each.destroy()
     })
-    const outcomes = await Promise.all(
-      Array.from({ length: calls }, () => call(url, 'B', { call: { timeoutMs: 30_000 } })),
-    )
-    expect(new Set(outcomes.map((outcome) => outcome.class))).toEqual(new Set(['succeeded']))
+    const one = () => call(`http://${address}`, 'B', { call: { timeoutMs: 30_000 } })
+    await Promise.all(Array.from({ length: 1_100 }, one))
+    expect(sockets).toHaveLength(1_100)
   })
 })

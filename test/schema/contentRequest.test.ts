@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Json } from '../../src/domain/json.ts'
 import { parseContentRequest } from '../../src/schema/contentRequest.ts'
 import { receivedImage } from '../support/images.ts'

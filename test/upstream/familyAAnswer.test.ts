@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { isFamilyAImage, judgeFamilyA } from '../../src/upstream/familyA.ts'
 import type { AnswerVerdict } from '../../src/upstream/familyCall.ts'
 import { readModelAnswer } from '../../src/upstream/modelAnswer.ts'
-import { paddedPng, redPixelPng } from '../support/images.ts'
+import { redPixelPng } from '../support/images.ts'
 
 const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' } as const
 const png = { mimeType: 'image/png', data: redPixelPng.toString('base64') }

@@ -26,24 +26,6 @@ const baseUrl = z
   }, 'must not carry credentials, a query or a fragment')
   .transform((text) => text.replace(/\/+$/, ''))
 
-/** Headers that Darkroom or its HTTP library sets in each call. */
-const ownHeaders: readonly string[] = [
-  'accept',
-  'accept-encoding',
-  'connection',
-  'content-length',
-  'content-type',
-  'host',
-  'idempotency-key',
-  'transfer-encoding',
-  'user-agent',
-]
-
-const apiKeyHeader = z
-  .string()
-  .regex(/^[0-9A-Za-z-]{1,64}$/, 'the name of a header: letters, digits and -')
-  .refine((name) => !ownHeaders.includes(name.toLowerCase()), 'Darkroom sets this header itself')
-
 /** The path of a call, which is appended to the base URL. */
 const path = z
   .string()
@@ -65,7 +47,10 @@ const channelFields = z.strictObject({
     .optional(),
   /** The file that contains the credential, instead of a variable. It is read again for each call. */
   apiKeyFile: z.string().startsWith('/', 'an absolute path').max(1_000).optional(),
-  apiKeyHeader: apiKeyHeader.optional(),
+  apiKeyHeader: z
+    .string()
+    .regex(/^[0-9A-Za-z-]{1,64}$/, 'the name of a header: letters, digits and -')
+    .optional(),
   apiKeyPrefix: z
     .string()
     .regex(/^[\x20-\x7e]{0,32}$/, 'at most 32 ASCII characters')
@@ -82,7 +67,10 @@ const channelFields = z.strictObject({
   models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
   timeoutSeconds: z.number().min(1).max(3600).default(300),
   concurrencyMax: z.int().min(1).max(10_000).default(50),
-  /** The share of the calls, in proportion to the weights of the other free channels of the family. */
+  /**
+   * The share of the calls, in proportion to the weights of the other free channels of the family. A channel without one
+   * beside others that have one counts as 1.
+   */
   weight: z.int().min(1).max(1_000).optional(),
 })
 
@@ -124,7 +112,6 @@ function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
     seen.add(channel.name)
     yield* channelFaults(index, channel)
   }
-  yield* missingWeights(file.channels)
   for (const [index, { model, size }] of file.prices.entries()) {
     if (size !== undefined) yield* foreignSizes(['prices', index, 'size'], model, [size])
   }
@@ -148,19 +135,6 @@ function* channelFaults(index: number, channel: z.infer<typeof channelFields>): 
   }
   if (paths.generate?.includes('{model}') === false) {
     yield [['channels', index, 'paths', 'generate'], 'must contain {model}']
-  }
-}
-
-/** Yields the channels without a weight in a family that has weights: their share would be a guess. */
-function* missingWeights(channels: readonly z.infer<typeof channelFields>[]): Generator<Fault> {
-  for (const [index, { family, weight }] of channels.entries()) {
-    const others = channels.filter((other) => other.family === family)
-    if (weight === undefined && others.some((other) => other.weight !== undefined)) {
-      yield [
-        ['channels', index, 'weight'],
-        `is missing: another channel of family ${family} has a weight`,
-      ]
-    }
   }
 }
 

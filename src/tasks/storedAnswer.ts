@@ -26,9 +26,9 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
-    const { mimeType, bytes, width, height } = image
+    const { mimeType, bytes } = image
     const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const stored = { mimeType, bytes: bytes.length, sha256, width, height }
+    const stored = { mimeType, bytes: bytes.length, sha256 }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
     await retryFor(hardEndMs, async () => {
       await putOnce(blobs, [

@@ -11,12 +11,10 @@ const transcodeSecondsMax = 60
  */
 export async function asPng(image: AnswerImage): Promise<AnswerImage | undefined> {
   if (image.mimeType === 'image/png') return image
-  if (image.width * image.height > outputImagePixelsMax) return undefined
   try {
     const decoder = sharp(image.bytes, { limitInputPixels: outputImagePixelsMax, failOn: 'error' })
     const encoder = decoder.autoOrient().timeout({ seconds: transcodeSecondsMax }).png()
-    const { data, info } = await encoder.toBuffer({ resolveWithObject: true })
-    return { mimeType: 'image/png', width: info.width, height: info.height, bytes: data }
+    return { mimeType: 'image/png', bytes: await encoder.toBuffer() }
   } catch {
     return undefined
   }

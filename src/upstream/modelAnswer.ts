@@ -7,7 +7,7 @@ import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
 import { decodeLenientBase64 } from '../streams/base64.ts'
 import type { ContentCoding } from '../streams/codings.ts'
 import { contentCoding, unpack } from '../streams/codings.ts'
-import { wholeImage } from '../streams/images.ts'
+import { wholeImageType } from '../streams/images.ts'
 import { readLenientJson } from '../streams/json.ts'
 import type { JsonPath } from '../streams/jsonFailure.ts'
 
@@ -35,8 +35,8 @@ export async function readModelAnswer(
     path,
     read: async () => {
       const bytes = await decodeLenientBase64(sent, outputImageBytesMax)
-      const image = bytes === undefined ? undefined : wholeImage(bytes)
-      return image === undefined || bytes === undefined ? undefined : { ...image, bytes }
+      const mimeType = bytes && wholeImageType(bytes)
+      return bytes && mimeType && { mimeType, bytes }
     },
   }))
   return succeed({ document, images })

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createBlobStore, putMsMax } from '../../src/blobs/blobStore.ts'
+import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
 
 describe('a blob store that hangs', () => {
   it('ends a put after its limit', async () => {
@@ -20,3 +21,10 @@ describe('a blob store that hangs', () => {
     ])
   })
 })
+
+it.each(['blobs', '/var/blobs', 'http://bucket/prefix', 's3:///prefix', 'file://blobs/x'])(
+  'the address %j of a blob store is refused with a sentence that names the variable',
+  async (url) => {
+    await expect(openBlobStore(url, randomBytes)).rejects.toThrow(/^BLOB_STORE must be/)
+  },
+)

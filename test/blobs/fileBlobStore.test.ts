@@ -1,15 +1,16 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, it, vi } from 'vitest'
+import { blobStoreContract } from './blobStoreContract.ts'
 import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
-const run = promisify(execFile)
+blobStoreContract('files', (folder) => pathToFileURL(folder).href)
 
 describe('file blob store', () => {
   it('deletes what a crashed process left of a put together with its prefix', async () => {
@@ -62,11 +63,15 @@ describe('file blob store', () => {
 
   it('stores none of several blobs and reports the error when the disk is full', async () => {
     const directory = tempFolder()
-    const script = fileURLToPath(new URL('putTooMuch.ts', import.meta.url))
-    // The shell limits the size of a file, so that writing fails midway as on a full disk.
-    const limited = `ulimit -f 128; exec "$0" "$@"`
-    const { stdout } = await run('sh', ['-c', limited, process.execPath, script, directory])
-    expect(stdout).toContain('failed with EFBIG, found: nothing')
+    const store = await createFileBlobStore({ directory, randomBytes })
+    const probe = await open(join(directory, '.probe'), 'w')
+    const files: FileHandle = Object.getPrototypeOf(probe)
+    await probe.close()
+    const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+    const sync = vi.spyOn(files, 'sync').mockRejectedValueOnce(full)
+    const image = ['an1/image', Buffer.from('x')] as const
+    await expect(store.put(image, ['an1/meta.json', Buffer.from('{}')])).rejects.toBe(full)
+    sync.mockRestore()
     expect(readdirSync(join(directory, 'an1'))).toEqual([])
   })
 })

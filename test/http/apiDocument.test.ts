@@ -4,7 +4,9 @@ import { adminRoutes, createAdminDocument } from '../../src/admin/routes.ts'
 import { createApiDocument } from '../../src/http/apiDocument.ts'
 import type { Route } from '../../src/http/route.ts'
 import { routeGroups, routes } from '../../src/http/routes.ts'
+import { useTestApi } from '../support/http/testApi.ts'
 
+const api = useTestApi()
 let source: string
 beforeAll(() => {
   source = JSON.stringify(
@@ -21,6 +23,13 @@ async function problemsOf(source: string) {
 describe('the OpenAPI document', () => {
   it('is clean by the recommended rules of Redocly [pages-1]', async () => {
     expect(await problemsOf(source)).toEqual([])
+  })
+
+  it('is served without a key', async () => {
+    const response = await fetch(`${api.url}/openapi.json`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(await response.json()).toEqual(JSON.parse(source))
   })
 
   it('of the admin API is clean too', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { observeRequests } from '../../src/http/middleware.ts'
 import { useTestApi } from '../support/http/testApi.ts'
 
 const api = useTestApi()
@@ -63,5 +64,21 @@ describe('a preflight request', () => {
       'access-control-allow-headers': 'authorization,content-type,x-stainless-os',
       'access-control-max-age': '7200',
     })
+  })
+})
+
+describe('the log of requests', () => {
+  const base = { method: 'GET', durationMs: 1.6, requestId: 'req_1' }
+  it.each([
+    ['/readyz', 200, 'debug'],
+    ['/readyz', 503, 'info'],
+    ['/v1/tasks/:taskId', 200, 'info'],
+  ])('has %s answered by %i at level %s', (route, status, expected) => {
+    const lines: unknown[] = []
+    const write = (level: string) => (_message: string, fields?: object) =>
+      void lines.push({ level, ...fields })
+    const log = { info: write('info'), debug: write('debug') }
+    observeRequests({ log })({ ...base, route, status })
+    expect(lines).toEqual([{ level: expected, ...base, durationMs: 2, route, status }])
   })
 })

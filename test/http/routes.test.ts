@@ -8,9 +8,7 @@ const submitPath = '/v1/images/tasks'
 
 it.each([
   ['GET', submitPath, 'POST, OPTIONS'],
-  ['PUT', '/v1/images/edits', 'POST, OPTIONS'],
   ['DELETE', `/v1/tasks/task_${'0'.repeat(32)}`, 'HEAD, GET, OPTIONS'],
-  ['GET', `/v1/tasks/task_${'0'.repeat(32)}/cancel`, 'POST, OPTIONS'],
   ['GET', '/v1beta/models/familya-3-pro-image:generateContent', 'POST, OPTIONS'],
 ])(
   'a wrong method is a 405 that names the allowed ones: %s %s [error-405]',
@@ -25,8 +23,6 @@ it.each([
 it.each([
   `${submitPath}/`,
   '/V1/images/tasks',
-  '/v1/task',
-  '/v1/tasks/',
   '/v1/tasks/%',
   '/v1/tasks/%ff',
   '/%E0%A4%A',
@@ -51,6 +47,16 @@ it('an unknown path is named without its query [error-404]', async () => {
     param: null,
     code: 'not_found',
   })
+})
+
+it.each([
+  ['an unknown model', '/v1beta/models/gemini:generateContent', 400, 'model_not_found'],
+  ['family B', '/v1beta/models/familyb-image-2-vip:generateContent', 400, 'model_not_found'],
+  ['no method', '/v1beta/models/familya-3-pro-image', 404, 'not_found'],
+])('a content request is refused for %s', async (_what, path, status, code) => {
+  const response = await api.postJson(path, {})
+  expect(response.status).toBe(status)
+  expect(errorResponse.parse(await response.json()).error.code).toBe(code)
 })
 
 describe('OPTIONS without a preflight', () => {

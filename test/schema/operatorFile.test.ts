@@ -14,7 +14,6 @@ describe('the base address of a channel', () => {
   it.each([
     ['no address', '/v1'],
     ['another protocol', 'ftp://host/v1'],
-    ['a user', 'http://user@host/v1'],
     ['a password alone', 'http://:password@host/v1'],
     ['a query', 'http://host/v1?version=2'],
     ['a fragment', 'http://host/v1#top'],
@@ -60,9 +59,9 @@ describe('a wrong field of a channel', () => {
     ['apiKeyEnv', both],
     ['apiKeyFile', { apiKeyFile: 'run/key' }],
     ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'api key' }],
-    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'Content-Type' }],
-    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'host' }],
     ['apiKeyPrefix', { apiKeyEnv: 'KEY', apiKeyPrefix: 'Bearer\r\nX: ' }],
+    ['weight', { apiKeyEnv: 'KEY', weight: 0 }],
+    ['weight', { apiKeyEnv: 'KEY', weight: 1_001 }],
     ['query.a b', { apiKeyEnv: 'KEY', query: { 'a b': '1' } }],
     ['query.version', { apiKeyEnv: 'KEY', query: { version: '' } }],
     ['paths', { apiKeyEnv: 'KEY', paths: { edits: '/edits' } }],
@@ -76,31 +75,5 @@ describe('a wrong field of a channel', () => {
     const parsed = operatorFile.safeParse({ channels: [{ ...given, ...fields }] })
     const issues = parsed.error?.issues ?? []
     expect(issues.map(({ path }) => path.slice(2).join('.'))).toEqual([place])
-  })
-})
-
-describe('the weights of channels', () => {
-  const channel = { baseUrl: 'http://127.0.0.1:8090', apiKeyEnv: 'KEY' }
-
-  /** Returns the places that are refused. */
-  function refused(...weights: readonly (readonly ['A' | 'B', number?])[]): readonly string[] {
-    const channels = weights.map(([family, weight], at) => ({
-      ...channel,
-      name: `c${at}`,
-      family,
-      weight,
-    }))
-    const issues = operatorFile.safeParse({ channels }).error?.issues ?? []
-    return issues.map(({ path }) => path.slice(1).join('.'))
-  }
-
-  it('are whole numbers from 1 to 1,000', () => {
-    expect(refused(['A', 1], ['A', 1_000])).toEqual([])
-    for (const weight of [0, -1, 1.5, 1_001]) expect(refused(['A', weight])).toContain('0.weight')
-  })
-
-  it('are given to all channels of a family or to none', () => {
-    expect(refused(['A', 1], ['B'], ['B'], ['A', 3])).toEqual([])
-    expect(refused(['A', 1], ['B'], ['A'], ['B', 2])).toEqual(['1.weight', '2.weight'])
   })
 })

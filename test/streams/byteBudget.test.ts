@@ -91,17 +91,4 @@ describe('a byte budget', () => {
     left.end()
     expect(await covered).toBe(false)
   })
-
-  it('has all its room again when its bodies have ended, whether they had room, waited or were refused', async () => {
-    const budget = create()
-    const rooms = Array.from({ length: 12 }, (_, i) => budget.open(`account ${i % 3}`))
-    await Promise.all(rooms.map(async (room) => room.cover(mebibyte, 20)))
-    for (const room of rooms.toReversed()) room.end()
-    await budget.open('first').cover(mebibyte)
-    const wide = ['x', 'x', 'x', 'x', 'y', 'y', 'y', 'z'].map((account) => budget.open(account))
-    expect(
-      await Promise.all(wide.slice(0, 7).map((room) => nowOrWaiting(room.cover(mebibyte)))),
-    ).toEqual(Array.from({ length: 7 }, () => true))
-    expect(await nowOrWaiting(wide[7]?.cover(mebibyte) ?? true)).toBe('waiting')
-  })
 })

@@ -6,7 +6,6 @@ describe('a collector of bytes', () => {
   it.each([
     ['of which the number is not known', 3_000_000, undefined],
     ['of which the number is known', 3_000_000, 2_000_000],
-    ['fewer than the first buffer holds', 100, undefined],
     ['none', 0, 0],
   ])('keeps the bytes of all chunks in their order: %s', (_what, bytesMax, expectedBytes) => {
     const whole = randomBytes(Math.min(bytesMax, 2_000_000))

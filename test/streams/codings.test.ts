@@ -41,30 +41,25 @@ describe('a packed body', () => {
     expect(await unpacked(bytes, coding)).toEqual(text)
   })
 
-  it.each(codings)('may have exactly the limit in %s', async (coding) => {
-    expect(await unpacked(pack[coding](text), coding, text.length)).toEqual(text)
-    expect(await unpacked(pack[coding](text), coding, text.length - 1)).toBe('too_large')
-  })
-
-  it.each(codings)('is given up at the limit when it is a bomb of 40 MiB in %s', async (coding) => {
-    const bomb = pack[coding](Buffer.alloc(40 * mebibyte))
-    expect(await unpacked(bomb, coding, 20 * mebibyte)).toBe('too_large')
-    expect(await unpacked(bomb, coding, 1)).toBe('too_large')
-  })
+  it.each(codings)(
+    'is given up beyond the limit, also when it is a bomb, in %s',
+    async (coding) => {
+      expect(await unpacked(pack[coding](text), coding, text.length)).toEqual(text)
+      expect(await unpacked(pack[coding](text), coding, text.length - 1)).toBe('too_large')
+      const bomb = pack[coding](Buffer.alloc(40 * mebibyte))
+      expect(await unpacked(bomb, coding, 20 * mebibyte)).toBe('too_large')
+    },
+  )
 
   it.each([
-    ['text that was never packed', 'gzip', text],
-    ['a gzip without its end', 'gzip', pack.gzip(text).subarray(0, -9)],
     [
       'a gzip with a wrong checksum',
       'gzip',
       Buffer.concat([pack.gzip(text).subarray(0, -8), Buffer.alloc(8)]),
     ],
     ['zeros and another byte behind gzip', 'gzip', behind(behind(pack.gzip(text), '\0\0'))],
-    ['a flipped byte', 'br', Buffer.concat([Buffer.from([0xff]), pack.br(text)])],
     ['something behind bare deflate', 'deflate', behind(zlib.deflateRawSync(text))],
     ...codings.flatMap((coding) => [
-      [`no bytes as ${coding}`, coding, Buffer.alloc(0)] as const,
       [`${coding} without its last byte`, coding, pack[coding](text).subarray(0, -1)] as const,
       [`something behind ${coding}`, coding, behind(pack[coding](text))] as const,
     ]),
@@ -103,15 +98,12 @@ describe('a packed answer that we pay for', () => {
 
 it.each([
   [undefined, undefined],
-  ['', undefined],
   ['identity', undefined],
   ['GZIP', 'gzip'],
   ['x-gzip', 'gzip'],
   [' , identity,, zstd ', 'zstd'],
   ['compress', 'unsupported'],
-  ['x-br', 'unsupported'],
   ['gzip;q=1', 'unsupported'],
-  ['lz4', 'unsupported'],
   ['gzip, br', 'unsupported'],
 ])('the Content-Encoding header %j means %j', (header, expected) => {
   const coding = contentCoding(header)

@@ -2,10 +2,13 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Base64Alphabet } from '../../src/streams/base64.ts'
 import { readJson } from '../../src/streams/json.ts'
+import { parsed } from '../../src/streams/parseJson.ts'
 import type { JsonPath } from '../../src/streams/jsonFailure.ts'
 
 const isImage = (path: JsonPath) => path.at(-1) === 'data'
 const base64 = (content: string | Buffer) => Buffer.from(content).toString('base64')
+
+const notJson = { tag: 'invalid_json', path: [], why: 'is not valid JSON' }
 
 /** Reads a text whose strings at `data` are images. */
 function read(text: string | Buffer, alphabet: Base64Alphabet = 'standard') {
@@ -90,10 +93,6 @@ describe('a JSON document', () => {
     expect(images).toBeGreaterThan(500)
   })
 
-  it('may begin with a byte-order mark', async () => {
-    expect(await valueOf('\uFEFF{"a":1}')).toMatchObject({ document: { a: 1 } })
-  })
-
   it('may have __proto__ as a member like any other', async () => {
     const { document } = await valueOf('{"__proto__":{"x":1},"a":{"__proto__":{"data":"QQ=="}}}')
     expect(JSON.stringify(document)).toBe('{"__proto__":{"x":1},"a":{"__proto__":{"data":""}}}')
@@ -113,70 +112,33 @@ describe('a JSON document', () => {
       expect(Object.keys(Object(document))).toEqual([`before ${key}`, key])
     },
   )
-
-  it('may have any string as a text, also one that looks like an image or like a part of JSON', async () => {
-    const text = String.raw`{"a":"QUJD","b":"{\"data\":\"QUJD\"}","c":"\\","d":"\\\"","data2":",:[]{}"}`
-    expect(await valueOf(text)).toEqual({ document: JSON.parse(text), images: [] })
-  })
-
-  it.each(['+\\/+++\\/8=', '\\u002B/\\u002b\\u002b+/8\\u003d', '+/+++/8='])(
-    'may write an image with escapes, as PHP and .NET do: %s',
-    async (data) => {
-      const result = await read(`{"a":"\\ud83d\\ude00\\/","data":"${data}"}`)
-      const bytes = Buffer.from('fbffbefbff', 'hex').subarray(0, 5)
-      expect(result).toMatchObject({ ok: true, value: { document: { a: '😀/', data: '' } } })
-      expect(result.ok && result.value.images[0]?.bytes).toEqual(bytes)
-    },
-  )
 })
 
-const whys: Readonly<Record<string, string>> = { empty: 'is empty', noJson: 'is not valid JSON' }
-
 describe('a JSON document is refused', () => {
+  it('exactly where JSON.parse refuses it, wherever a letter is put in, replaced or taken away', async () => {
+    const text = '{"a":[1,"x\\n",true,null,-2.5e3],"b":{"c":[]}}'
+    const letters = ['', ...'"\\{}[],:0.-e tu\n\u0001\u00a0'.split('')]
+    for (const at of text.split('').keys()) {
+      for (const changed of letters.flatMap((letter) =>
+        [at, at + 1].map((rest) => text.slice(0, at) + letter + text.slice(rest)),
+      )) {
+        const found = parsed(changed) === undefined ? notJson : 'accepted'
+        expect([changed, await failureOf(changed)]).toEqual([changed, found])
+      }
+    }
+  })
+
   it.each([
-    ['nothing', '', 'empty'],
-    ['blanks', ' \n\t', 'empty'],
-    ['a byte-order mark', '\uFEFF', 'empty'],
-    ['two byte-order marks', '\uFEFF\uFEFF{}', 'noJson'],
-    ['an unclosed object', '{"a":1', 'noJson'],
-    ['an unclosed array', '["a"', 'noJson'],
-    ['an unclosed string', '{"a":"x', 'noJson'],
-    ['an unclosed image', '{"data":"QUJD', 'noJson'],
-    ['a string that ends with an escaped quote', '["\\"]', 'noJson'],
-    ['text after the document', '{} x', 'noJson'],
-    ['a second document', '{}{}', 'noJson'],
-    ['a closing bracket after the document', '[1]]', 'noJson'],
-    ['brackets that do not match', '[1}', 'noJson'],
-    ['a closing bracket alone', ']', 'noJson'],
-    ['a trailing comma', '{"a":1,}', 'noJson'],
-    ['a trailing comma in an array', '[1,]', 'noJson'],
-    ['two commas', '[1,,2]', 'noJson'],
-    ['two colons', '{"a"::1}', 'noJson'],
-    ['a comma for a colon', '{"a","b"}', 'noJson'],
-    ['a value without a key', '{1}', 'noJson'],
-    ['a number as a key', '{1:1}', 'noJson'],
-    ['two strings in a row', '["a" "b"]', 'noJson'],
-    ['an image behind a string', '{"data":"QUJD""QUJD"}', 'noJson'],
-    ['single quotes', "{'a':1}", 'noJson'],
-    ['a comment', '{/**/}', 'noJson'],
-    ['a leading zero', '[01]', 'noJson'],
-    ['a number with a plus', '[+1]', 'noJson'],
-    ['a number that ends with a point', '[1.]', 'noJson'],
-    ['a hexadecimal number', '[0x1]', 'noJson'],
-    ['a half literal', '[tru]', 'noJson'],
-    ['a literal in capitals', '[True]', 'noJson'],
-    ['NaN', '[NaN]', 'noJson'],
-    ['a form feed', '[\f1]', 'noJson'],
-    ['a no-break space', '[\u00a01]', 'noJson'],
-    ['a bare control character', '["\u0001"]', 'noJson'],
-    ['a bare line break in a key', '{"a\n":1}', 'noJson'],
-    ['a bare line break in an image', '{"data":"QUJD\nQUJD"}', 'noJson'],
-    ['an unknown escape', '["\\x41"]', 'noJson'],
-    ['an unknown escape in an image', '{"data":"\\x41QUJD"}', 'noJson'],
-    ['a half escape', '["\\u00"]', 'noJson'],
-    ['a half escape in an image', '{"data":"QUJD\\u00"}', 'noJson'],
+    ['nothing', '', 'is empty'],
+    ['a byte-order mark', '\uFEFF', 'is empty'],
+    ['two byte-order marks', '\uFEFF\uFEFF{}', notJson.why],
+    ['an unclosed image', '{"data":"QUJD', notJson.why],
+    ['an image behind a string', '{"data":"QUJD""QUJD"}', notJson.why],
+    ['a bare line break in an image', '{"data":"QUJD\nQUJD"}', notJson.why],
+    ['an unknown escape in an image', '{"data":"\\x41QUJD"}', notJson.why],
+    ['a half escape in an image', '{"data":"QUJD\\u00"}', notJson.why],
   ])('that is %s', async (_what, text, why) => {
-    expect(await failureOf(text)).toEqual({ tag: 'invalid_json', path: [], why: whys[why] })
+    expect(await failureOf(text)).toEqual({ ...notJson, why })
   })
 
   it.each(['22ff22', '22eda08022', '31e282', '22c080', '7b2264617461223a22ff227d'])(
@@ -193,19 +155,13 @@ describe('a JSON document is refused', () => {
     ['{"data":"QUJD","data":"QUJD"}', 'invalid_json', ['data']],
     [`{"${'k'.repeat(9_000)}":1,"${'k'.repeat(9_000)}":2}`, 'invalid_json', ['k'.repeat(9_000)]],
     ['["\\u0000"]', 'invalid_value', [0]],
-    ['{"a":"\\ud800"}', 'invalid_value', ['a']],
     ['{"a":"x\\udc00y"}', 'invalid_value', ['a']],
     ['{"a":"\\ude00\\ud83d"}', 'invalid_value', ['a']],
     ['{"a":{"\\u0000":1}}', 'invalid_value', ['a']],
     ['{"a":1e999}', 'invalid_value', ['a']],
     ['[0,{"data":"QQ"}]', 'invalid_image', [1, 'data']],
-    ['{"data":"QQ==\\n"}', 'invalid_image', ['data']],
-    ['{"data":"\\u0000"}', 'invalid_image', ['data']],
-    ['{"data":"QUJ\\u0141"}', 'invalid_image', ['data']],
     ['{"data":"QUJD\\"QUJD"}', 'invalid_image', ['data']],
     ['{"data":"QUJD\\\\"}', 'invalid_image', ['data']],
-    ['{"data":"data:image/png;base64,QUJD"}', 'invalid_image', ['data']],
-    ['{"data":"__8="}', 'invalid_image', ['data']],
   ])('for a value that it names: %s is %s', async (text, tag, path) => {
     expect(await failureOf(text)).toMatchObject({ tag, path })
   })

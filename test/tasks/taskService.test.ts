@@ -14,7 +14,7 @@ import { useTestDatabase } from '../support/database/testDatabase.ts'
 const database = useTestDatabase()
 
 function metaOf(taskId: string): AnswerMeta {
-  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
+  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab' } as const
   const response = { created: 5, data: [{ b64_json: '' }], note: '\u0000 \ud800' }
   const native = { response, imagePath: ['data', 0, 'b64_json'] }
   return { version: 1, taskId, attempt: 1, image, native }

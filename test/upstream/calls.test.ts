@@ -24,13 +24,8 @@ describe.each(families)('calls of family %s', (family) => {
     const outcome = await callFamily(family, given)
     if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
     const { bytes } = outcome.image
-    const { format, width, height } = await sharp(bytes).metadata()
-    expect(format).toBe('png')
-    expect(outcome.image).toMatchObject({
-      mimeType: 'image/png',
-      width,
-      height,
-    })
+    expect((await sharp(bytes).metadata()).format).toBe('png')
+    expect(outcome.image.mimeType).toBe('image/png')
     const [call] = simulator.calls()
     const evidence = { reason: 'image', httpStatus: 200, upstreamRequestId: call?.id }
     expect(outcome.evidence).toMatchObject(evidence)
@@ -61,32 +56,7 @@ describe.each(families)('calls of family %s', (family) => {
   })
 })
 
-describe('calls of the upstream models', () => {
-  it('return the answer of family B in exactly the shape of the synchronous response', async () => {
-    const { callFamily, simulator } = await openSimulatedWorld()
-    const request = { size: '1024x1024', quality: 'low' } as const
-    const outcome = await callFamily('B', { request })
-    const body = { ...request, n: 1, output_format: 'png' }
-    expect(simulator.calls()[0]?.body).toMatchObject(body)
-    const details = { text_tokens: expect.any(Number), image_tokens: expect.any(Number) }
-    expect(outcome).toHaveProperty('native', {
-      response: {
-        created: expect.any(Number),
-        data: [{ b64_json: '' }],
-        size: '1024x1024',
-        quality: 'low',
-        usage: {
-          input_tokens: expect.any(Number),
-          output_tokens: expect.any(Number),
-          total_tokens: expect.any(Number),
-          input_tokens_details: details,
-          output_tokens_details: details,
-        },
-      },
-      imagePath: ['data', 0, 'b64_json'],
-    })
-  })
-
+describe('a call of family A', () => {
   it('answers family A in native shape under our names, the image in its place [content-6]', async () => {
     const { callFamily } = await openSimulatedWorld()
     const outcome = await callFamily('A', { models })

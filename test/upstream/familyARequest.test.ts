@@ -46,25 +46,6 @@ describe('requests to family A', () => {
     })
   })
 
-  it('send the size only to models that know the field', () => {
-    const asked = { size: '1K', aspectRatio: '1:1' } as const
-    expect(sent(asked)).toHaveProperty('generationConfig.imageConfig', {
-      aspectRatio: '1:1',
-      imageSize: '1K',
-    })
-    expect(sent({ ...asked, model: 'familya-2.5-flash-image' })).toHaveProperty(
-      'generationConfig.imageConfig',
-      { aspectRatio: '1:1' },
-    )
-    expect(sent({ size: '1K', model: 'familya-3.1-flash-lite-image' })).not.toHaveProperty(
-      'generationConfig.imageConfig',
-    )
-  })
-
-  it('never send quality', () => {
-    expect(JSON.stringify(sent({ quality: 'high' }))).not.toMatch(/quality|high/)
-  })
-
   it('send a native document unchanged, with each image in its place', () => {
     const signed = { thoughtSignature: 'c2ln' }
     const document: ContentDocument = {

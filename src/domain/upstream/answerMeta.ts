@@ -13,8 +13,6 @@ export type AnswerMeta = {
     readonly mimeType: ImageMimeType
     readonly bytes: number
     readonly sha256: string
-    readonly width: number
-    readonly height: number
   }
   readonly native: NativeResponse
 }

@@ -7,7 +7,7 @@ import { fail, succeed } from '../../domain/result.ts'
 import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
 import { invalidImage, invalidValue, paramPath } from '../../schema/requestFailures.ts'
 import type { Base64Alphabet } from '../../streams/base64.ts'
-import { wholeImage } from '../../streams/images.ts'
+import { wholeImageType } from '../../streams/images.ts'
 import type { JsonFailure, JsonPath } from '../../streams/jsonFailure.ts'
 import { readJson } from '../../streams/json.ts'
 import type { ApiContext } from '../context.ts'
@@ -39,7 +39,7 @@ export async function receiveJson(
 
 /** Describes an image by its place in the request and by what its bytes show. */
 export function receivedImage(path: JsonPath, content: Uint8Array): ReceivedImage {
-  return { path, content, ...defined({ sniffedType: wholeImage(content)?.mimeType }) }
+  return { path, content, ...defined({ sniffedType: wholeImageType(content) }) }
 }
 
 /** Returns the failure to answer with for a JSON body that cannot be accepted. Names the field if there is one. */

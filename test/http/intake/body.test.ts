@@ -46,20 +46,22 @@ async function statusOf(socket: Socket): Promise<number> {
   return Number(/^HTTP\/1.1 (\d+)/.exec(String(answer))?.[1])
 }
 
+function post(api: TestApi, body: Uint8Array | string, coding?: string, key = 'sk-a') {
+  return api.send(path, {
+    method: 'POST',
+    body: typeof body === 'string' ? body : new Uint8Array(body),
+    headers: {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      ...(coding === undefined ? {} : { 'Content-Encoding': coding }),
+    },
+  })
+}
+
 describe('a body beyond the ingress limit', () => {
   const limit = 64 * 1024
   const text = JSON.stringify(generateBody())
   const padded = (bytes: number) => text + spaces(bytes - text.length)
-  const post = (api: TestApi, body: Uint8Array | string, coding?: string) =>
-    api.send(path, {
-      method: 'POST',
-      body: typeof body === 'string' ? body : new Uint8Array(body),
-      headers: {
-        'Content-Type': 'application/json',
-        ...(coding === undefined ? {} : { 'Content-Encoding': coding }),
-      },
-    })
-
   it('is refused to the byte: declared, in chunks and unpacked [error-413]', async () => {
     const api = await open({ ingressLimitBytes: limit })
     for (const [bytes, status] of [
@@ -78,14 +80,9 @@ describe('a body beyond the ingress limit', () => {
 
   it('is a 413 before every error of its content, as it is sent and unpacked', async () => {
     const api = await open({ ingressLimitBytes: limit })
-    const broken = [
-      'not json',
-      '{"model":1,"model":2}',
-      '\xff\xfe',
-      '{"input_images":[{"data":"!"}]}',
-      '{"colour":"red"}',
-      '['.repeat(100),
-    ].map((text) => Buffer.concat([Buffer.from(text, 'latin1'), Buffer.alloc(limit, ' ')]))
+    const broken = ['not json', '\xff\xfe', '{"input_images":[{"data":"!"}]}'].map((text) =>
+      Buffer.concat([Buffer.from(text, 'latin1'), Buffer.alloc(limit, ' ')]),
+    )
     for (const body of broken) {
       const socket = submit(api, chunked)
       socket.write(chunk(body.toString('latin1')))
@@ -94,24 +91,6 @@ describe('a body beyond the ingress limit', () => {
       expect(unpacked.status).toBe(413)
       const { error } = errorResponse.parse(await unpacked.json())
       expect(error).toMatchObject({ param: '', code: 'read_request_body_failed' })
-    }
-  })
-
-  it('is answered to a client that sends all of it before it reads the answer', async () => {
-    const api = await open({ ingressLimitBytes: limit })
-    const bytes = 6 * mebibyte
-    for (const [line, frame] of [
-      [declaring(bytes), (text: string) => text],
-      [chunked, chunk],
-    ] as const) {
-      const socket = submit(api, line)
-      socket.pause()
-      for (let sent = 0; sent < bytes; sent += mebibyte / 4) {
-        await new Promise((resolve) => socket.write(frame(spaces(mebibyte / 4)), resolve))
-      }
-      const status = statusOf(socket)
-      socket.resume()
-      expect(await status).toBe(413)
     }
   })
 })
@@ -142,16 +121,6 @@ describe('large bodies that arrive slowly', () => {
       // A body that waits for room waits for 30 seconds. The machine may be busy.
       expect(tookMs).toBeLessThan(2_000)
       await sleep(20)
-    }
-  })
-
-  it('take no room for what they declare and do not send', async () => {
-    const api = await open()
-    for (let sockets = 0; sockets < 6; sockets += 1) submit(api, declaring(8 * mebibyte)).write(' ')
-    for (const key of ['sk-a', 'sk-b']) {
-      const headers = { Authorization: `Bearer ${key}` }
-      const large = await api.postJson(path, spaces(3.5 * mebibyte), headers)
-      expect(large.status).toBe(400)
     }
   })
 
@@ -215,17 +184,6 @@ describe('large bodies that arrive slowly', () => {
     expect(performance.now() - startedAtMs).toBeLessThan(5_000)
   })
 
-  it('give their room back when accepting fails', async () => {
-    const api = await open()
-    api.tasks.beforeAccept = () => Promise.reject(new Error('database is gone'))
-    const large = JSON.stringify(generateBody()) + spaces(6 * mebibyte)
-    for (let posts = 0; posts < 4; posts += 1) {
-      expect((await api.postJson(path, large)).status).toBe(500)
-    }
-    api.tasks.beforeAccept = undefined
-    expect((await api.postJson(path, large)).status).toBe(202)
-  })
-
   it('hold their room until their task is accepted', async () => {
     const api = await open()
     const large = JSON.stringify(generateBody()) + spaces(6 * mebibyte)
@@ -247,80 +205,34 @@ describe('large bodies that arrive slowly', () => {
     expect(await answered).toBe(400)
   })
 
-  const postPacked = (api: TestApi, packed: Buffer, key: string) =>
-    api.send(path, {
-      method: 'POST',
-      body: new Uint8Array(packed),
-      headers: {
-        'Content-Type': 'application/json',
-        'Content-Encoding': 'gzip',
-        Authorization: `Bearer ${key}`,
-      },
-    })
-
   it('wait for room as they unpack', async () => {
     const api = await open()
     const { oldest } = await fill(api)
-    const packed = postPacked(api, gzipSync(spaces(3 * mebibyte)), 'sk-b').then(
+    const packed = post(api, gzipSync(spaces(3 * mebibyte)), 'gzip', 'sk-b').then(
       ({ status }) => status,
     )
     expect(await Promise.race([packed, sleep(200, 'waits')])).toBe('waits')
     oldest.destroy()
     expect(await packed).toBe(400)
   })
-
-  it('do not delay the packed body of another account when they are small and unpack to much', async () => {
-    const api = await open()
-    const [bomb, small] = [9 * mebibyte, 10_000].map((bytes) => gzipSync(spaces(bytes)))
-    const answered: string[] = []
-    const post = async (packed = Buffer.of(), key: string) => {
-      await postPacked(api, packed, key)
-      answered.push(key)
-    }
-    const bombs = Array.from({ length: 30 }, () => post(bomb, 'sk-a'))
-    await Promise.all([...bombs, post(small, 'sk-b')])
-    expect(answered.indexOf('sk-b')).toBeLessThan(15)
-  })
 })
 
-describe('a body that stops', () => {
-  it('is given up when nothing arrives for a minute, and its request is answered', async () => {
-    const budget = createByteBudget({ bytesMax: mebibyte, freeBytes: 1024 })
-    const url = await listenKoa(async (context) => {
-      const room = budget.open('a')
-      const read = await readBody(context, { limitBytes: mebibyte, room, idleMs: 200 })
-      context.body = JSON.stringify(read)
-    })
-    const socket = connect(Number(new URL(url).port), '127.0.0.1')
-    onTestFinished(() => void socket.destroy())
-    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300\r\n\r\n')
-    const answer = once(socket, 'data')
-    for (let sent = 0; sent < 4; sent += 1) {
-      socket.write('x'.repeat(50))
-      await sleep(80)
-    }
-    expect(String((await answer)[0])).toContain('did not arrive in time')
-  })
-})
-
-it('a body takes no memory for what its client declares before it has room', async () => {
-  const budget = createByteBudget({ bytesMax: mebibyte, freeBytes: 64 * 1024 })
-  const other = budget.open('b')
-  await other.cover(2 * mebibyte)
-  const allocate = vi.spyOn(Buffer, 'allocUnsafeSlow')
-  onTestFinished(() => allocate.mockRestore())
-  const allocated = () => allocate.mock.calls.map(([bytes]) => bytes)
+it('a body is given up when nothing arrives of it for a minute, and its request is answered', async () => {
+  const budget = createByteBudget({ bytesMax: mebibyte, freeBytes: 1024 })
   const url = await listenKoa(async (context) => {
     const room = budget.open('a')
-    const read = await readBody(context, { limitBytes: 8 * mebibyte, room })
-    context.body = String(read.ok && read.value.length)
+    const read = await readBody(context, { limitBytes: mebibyte, room, idleMs: 200 })
+    context.body = JSON.stringify(read)
   })
-  const answer = fetch(url, { method: 'POST', body: spaces(2 * mebibyte) })
-  await sleep(200)
-  expect(allocated()).toEqual([64 * 1024, mebibyte])
-  other.end()
-  expect(await (await answer).text()).toBe(String(2 * mebibyte))
-  expect(allocated()).toEqual([64 * 1024, mebibyte, 2 * mebibyte])
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300\r\n\r\n')
+  const answer = once(socket, 'data')
+  for (let sent = 0; sent < 4; sent += 1) {
+    socket.write('x'.repeat(50))
+    await sleep(80)
+  }
+  expect(String((await answer)[0])).toContain('did not arrive in time')
 })
 
 it('a body that arrived before it was read, and takes room, is read to its last byte', async () => {
@@ -336,39 +248,6 @@ it('a body that arrived before it was read, and takes room, is read to its last 
     const answer = await fetch(url, { method: 'POST', body: spaces(bytes) })
     expect(await answer.text()).toBe(String(bytes))
   }
-})
-
-it('a body whose client leaves is not waited for any longer', async () => {
-  const ended = Promise.withResolvers<unknown>()
-  const room = createByteBudget({ bytesMax: mebibyte, freeBytes: mebibyte }).open('a')
-  const url = await listenKoa(async (context) => {
-    ended.resolve(await readBody(context, { limitBytes: mebibyte, room }))
-  })
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300\r\n\r\nhalf of it`, () =>
-    socket.destroy(),
-  )
-  expect(await ended.promise).toMatchObject({ ok: false })
-})
-
-it('a body that trickles without an end is a 408 when its request takes too long, and gives its room back', async () => {
-  const api = await open()
-  Object.assign(api.server, { headersTimeout: 500, requestTimeout: 1_000 })
-  const socket = submit(api, declaring(8 * mebibyte))
-  socket.write(spaces(7 * mebibyte))
-  const timer = setInterval(() => socket.write(' '), 50)
-  onTestFinished(() => clearInterval(timer))
-  // Node looks for such requests every five seconds.
-  expect(await statusOf(socket)).toBe(408)
-  await expect
-    .poll(async () => {
-      const headers = { Authorization: 'Bearer sk-b' }
-      const large = Array.from({ length: 2 }, () =>
-        api.postJson(path, spaces(3 * mebibyte), headers),
-      )
-      return (await Promise.all(large)).map(({ status }) => status)
-    })
-    .toEqual([400, 400])
 })
 
 /** Starts an HTTP server for the running test that answers with `answer`, and returns its URL. */

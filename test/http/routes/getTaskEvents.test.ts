@@ -3,9 +3,8 @@ import { generateBody } from '../../support/clients/requestBodies.ts'
 import { errorResponse, shortErrorResponse } from '../../support/clients/responses.ts'
 import { useTestApi } from '../../support/http/testApi.ts'
 
-const stopping = new AbortController()
 const waitersMax = { account: 3, process: 4 }
-const api = useTestApi({ waitersMax }, { stopping: stopping.signal })
+const api = useTestApi({ waitersMax })
 
 const open = new Set<AbortController>()
 afterEach(() => {
@@ -54,12 +53,6 @@ describe('GET /v1/tasks/{task_id}/events', () => {
       expect(head.headers.get('content-type')).toBe('text/event-stream')
     }
   })
-
-  it('refuses a parameter that it does not know, in the envelope with four fields', async () => {
-    const unknown = await api.send(`/v1/tasks/${await acceptedTask()}/events?since=3`)
-    expect(unknown.status).toBe(400)
-    expect(errorResponse.parse(await unknown.json()).error.param).toBe('since')
-  })
 })
 
 describe('a lookup with Prefer: wait', () => {
@@ -91,22 +84,5 @@ describe('waiters', () => {
     expect((await openStream(foreign, otherAccount)).response.status).toBe(429)
     streams[0]?.leave()
     await expect.poll(async () => (await openStream(own)).response.status).toBe(200)
-  })
-
-  // The last test: after it, the process of this file is stopping.
-  it('are answered at once when the process stops, and later ones too', async () => {
-    const taskId = await acceptedTask()
-    const { response } = await openStream(taskId)
-    const answering = lookup(taskId, { Prefer: 'wait=60' })
-    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(1)
-    stopping.abort()
-    for (const waited of [await answering, await lookup(taskId, { Prefer: 'wait=60' })]) {
-      expect(waited.status).toBe(200)
-      expect(waited.headers.get('preference-applied')).toBeNull()
-      expect(await waited.json()).toMatchObject({ status: 'queued' })
-    }
-    for (const stream of [response, (await openStream(taskId)).response]) {
-      expect(await stream.text()).toMatch(/^event: task\nid: 0\n/)
-    }
   })
 })

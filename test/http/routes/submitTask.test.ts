@@ -1,36 +1,26 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { requestTextBytesMax } from '../../../src/domain/limits.ts'
+import { describe, expect, it, vi } from 'vitest'
 import { NothingWrittenError } from '../../../src/domain/nothingWrittenError.ts'
-import { editBody, generateBody, inputImage } from '../../support/clients/requestBodies.ts'
+import { editBody, generateBody } from '../../support/clients/requestBodies.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
-import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 
 const api = useTestApi()
 
 const path = '/v1/images/tasks'
-const image = inputImage()
 
 const errorOf = async (response: Response) => errorResponse.parse(await response.json()).error
 
-it('a submit that replays a key gets the original body, another one a 409, and both discard their uploads [submit-2]', async () => {
+it('a submit that makes no new task discards its upload [submit-2]', async () => {
   const headers = { 'Idempotency-Key': 'replay me' }
   const first = await api.postJson(path, editBody(), headers)
   const second = await api.postJson(path, editBody(), headers)
-  expect(first.headers.get('idempotent-replayed')).toBe('false')
-  expect(second.headers.get('idempotent-replayed')).toBe('true')
-  expect(second.status).toBe(202)
-  const location = `https://images.example.test/v1/tasks/${api.tasks.newestId()}`
-  for (const { headers } of [first, second]) {
-    expect([headers.get('location'), headers.get('retry-after')]).toEqual([location, '3'])
-  }
-  expect(await second.text()).toBe(await first.text())
+  expect(second.headers.get('location')).toBe(first.headers.get('location'))
   const other = await api.postJson(path, editBody({ prompt: 'other' }), headers)
   expect(other.status).toBe(409)
-  expect(other.headers.get('x-should-retry')).toBe('false')
   expect((await errorOf(other)).code).toBe('idempotency_key_reused')
   expect(api.tasks.openUploads.size).toBe(0)
   const uploads = new Set([...api.blobs.content.keys()].map((key) => key.split('/')[0]))
-  expect(uploads).toContain(api.tasks.accepted.at(-1)?.uploadId)
+  expect([...uploads]).toEqual([api.tasks.accepted.at(-1)?.uploadId])
 })
 
 it('a submit records its upload before it stores an image, so that the sweep finds what a killed process leaves', async () => {
@@ -45,33 +35,10 @@ it('a submit records its upload before it stores an image, so that the sweep fin
   put.mockRestore()
 })
 
-it('a submit with an image that is none stores nothing of the others', async () => {
-  const before = api.blobs.content.size
-  const input_images = [image, { ...image, data: 'QUJD' }]
-  const response = await api.postJson(path, editBody({ input_images }))
-  expect(response.status).toBe(400)
-  expect((await errorOf(response)).param).toBe('input_images[1].data')
-  expect(api.tasks.openUploads.size).toBe(0)
-  expect(api.blobs.content.size).toBe(before)
-})
-
-it('the media type of a submit may be in any casing, with its charset quoted, and the task keeps the id of the request', async () => {
+it('a submit may name its media type in any casing, and its task keeps the id of the request', async () => {
   const headers = { 'Content-Type': 'Application/JSON; charset="UTF-8"' }
   const response = await api.postJson(path, generateBody(), headers)
-  expect(response.status).toBe(202)
   expect(api.tasks.accepted.at(-1)?.requestId).toBe(response.headers.get('x-request-id'))
-})
-
-it('a submit with too much text is a 413, although it is within the ingress limit', async () => {
-  const roomy = await startTestApi({ ingressLimitBytes: 2 * requestTextBytesMax })
-  onTestFinished(() => roomy.close())
-  const prompt = 'x'.repeat(requestTextBytesMax + 1)
-  const response = await roomy.postJson(path, generateBody({ prompt }))
-  expect(response.status).toBe(413)
-  expect(await errorOf(response)).toMatchObject({
-    message: 'texts of the request body exceed 4 MB: request body too large',
-    code: 'read_request_body_failed',
-  })
 })
 
 describe('a submit during an outage', () => {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Post } from '../../../src/tasks/webhooks/tryDelivery.ts'
 import { createPostDelivery } from '../../../src/http/webhooks/postDelivery.ts'
@@ -31,7 +32,7 @@ const allow = createPostDelivery({ webhookPrivate: 'allow' })
 const refuse = createPostDelivery({ webhookPrivate: 'refuse' })
 
 describe('a delivery', () => {
-  it.each([200, 204, 301, 302, 307, 308, 400, 404, 410, 500, 503])(
+  it.each([200, 204, 307, 410, 500])(
     'has the status %i of its answer and follows nothing [hook-13]',
     async (status) => {
       receiver.behave = (_request, response) =>
@@ -41,27 +42,12 @@ describe('a delivery', () => {
     },
   )
 
-  it('reads how long the receiver asks to wait', async () => {
-    receiver.behave = (_request, response) =>
-      response.writeHead(503, { 'retry-after': '120' }).end()
-    expect(await allow(postTo(receiver.url))).toEqual({ httpStatus: 503, retryAfterMs: 120_000 })
-    receiver.behave = (_request, response) =>
-      response.writeHead(429, { 'retry-after': '999999999' }).end()
-    expect(await allow(postTo(receiver.url))).toMatchObject({ retryAfterMs: 86_400_000 })
-  })
-
   it('uses no proxy of the environment [hook-21]', async () => {
     for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']) {
       vi.stubEnv(name, 'http://127.0.0.1:9')
     }
     expect(await allow(postTo(receiver.url))).toEqual({ httpStatus: 200 })
     vi.unstubAllEnvs()
-  })
-
-  it('opens a connection of its own each time', async () => {
-    for (let n = 0; n < 3; n += 1) await allow(postTo(receiver.url))
-    const connections = receiver.received.map(({ headers }) => headers.connection)
-    expect(connections).toEqual(['close', 'close', 'close'])
   })
 
   it('fails when nobody listens, and when there is no TLS', async () => {
@@ -73,7 +59,6 @@ describe('a delivery', () => {
 
   it.each([
     ['is cut off', undefined],
-    ['is no HTTP', 'SSH-2.0-OpenSSH_10\r\n\r\n'],
     ['has too large headers', `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(32_768)}\r\n\r\n`],
     ['changes the protocol', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n'],
   ])('fails when the answer %s', async (_what, answer) => {
@@ -91,8 +76,7 @@ describe('the time of a delivery', () => {
 
   it.each([
     ['never answers', () => {}],
-    ['sends its headers byte by byte', drip('HTTP/1.1 200 OK\r\n' + 'x'.repeat(1_000))],
-    ['sends interim answers for ever', drip('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(500), 28)],
+    ['sends interim answers for ever', dripInterim],
   ])('ends when the receiver %s [hook-14]', async (_what, serve) => {
     const address = await listenRaw((socket) => socket.once('data', () => serve(socket)))
     const tookMs = await timed(async () =>
@@ -127,19 +111,9 @@ describe('the time of a delivery', () => {
   })
 })
 
-/** Writes a text in small pieces, for ever. */
-function drip(text: string, bytes = 1) {
-  return (socket: {
-    write: (text: string) => unknown
-    once: (e: 'close', f: () => void) => void
-  }) => {
-    let at = 0
-    const timer = setInterval(() => {
-      socket.write(text.slice(at, at + bytes))
-      at = (at + bytes) % text.length
-    }, 10)
-    socket.once('close', () => clearInterval(timer))
-  }
+function dripInterim(socket: Socket): void {
+  const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 10)
+  socket.once('close', () => clearInterval(timer))
 }
 
 /** Posts to a URL whose port, written as PORT, counts the connections. */
@@ -155,30 +129,19 @@ async function countedPost(post: typeof refuse, url: string) {
 describe('an address that webhooks may not reach', () => {
   const refused = { outcome: { error: 'address_not_allowed' }, connections: 0 }
 
-  it.each([
-    'http://127.0.0.1',
-    ...`127.0.0.1 127.1 2130706433 0x7f000001 0177.0.0.1 0.0.0.0 [::1] [::] [::ffff:127.0.0.1]
-      [::ffff:7f00:1] [::127.0.0.1] [::ffff:0:127.0.0.1] [2002:7f00:1::] [2001:0:808:808::80ff:fffe]
-      [64:ff9b:1::7f00:1] localhost 10.0.0.1 169.254.169.254`
-      .split(/\s+/)
-      .map((host) => `https://${host}`),
-  ])('receives nothing, at every try: %s', async (origin) => {
-    expect(await countedPost(refuse, `${origin}:PORT/`)).toEqual(refused)
-    expect(await countedPost(refuse, `${origin}:PORT/`)).toEqual(refused)
-  })
+  // test/http/webhooks/webhookAddress.test.ts has every form of an address.
+  it.each(['http://127.0.0.1', 'https://127.1', 'https://[::ffff:7f00:1]', 'https://localhost'])(
+    'receives nothing, at every try: %s',
+    async (origin) => {
+      expect(await countedPost(refuse, `${origin}:PORT/`)).toEqual(refused)
+      expect(await countedPost(refuse, `${origin}:PORT/`)).toEqual(refused)
+    },
+  )
 
   it.each<['allow' | 'refuse', string[]]>([
-    ['allow', ['169.254.169.254']],
-    ['allow', ['fe80::1']],
-    ['allow', ['::ffff:169.254.169.254']],
-    ['allow', ['100.100.100.200']],
-    ['refuse', ['127.0.0.1']],
-    ['refuse', ['::1']],
-    ['refuse', ['::ffff:127.0.0.1']],
-    ['refuse', ['10.0.0.7', '127.0.0.1']],
-    ['refuse', ['127.0.0.1', '93.184.215.14']],
-    ['allow', ['127.0.0.1', '169.254.169.254']],
     ['allow', ['169.254.169.254', '127.0.0.1', 'fe80::1']],
+    ['refuse', ['127.0.0.1']],
+    ['refuse', ['127.0.0.1', '93.184.215.14']],
   ])('is not reached by a name, with private addresses on %s: %j', async (...row) => {
     const [webhookPrivate, addresses] = row
     const post = createPostDelivery({ webhookPrivate, ...resolving(addresses) })
@@ -205,8 +168,6 @@ describe('a name', () => {
     expect(await post(postTo(url))).toEqual({ httpStatus: 200 })
     expect(asked).toEqual(['receiver.example'])
     expect(receiver.received[0]?.headers.host).toBe(`receiver.example:${receiver.port}`)
-    await post(postTo(url))
-    expect(asked).toHaveLength(2)
   })
 
   it('is tried with one of its addresses after the other', async () => {
@@ -215,12 +176,6 @@ describe('a name', () => {
     const post = createPostDelivery({ webhookPrivate: 'allow', resolveHost })
     const url = `http://two.example:${receiver.port}/`
     expect(await post(postTo(url))).toEqual({ httpStatus: 200 })
-  })
-
-  it('without an address fails', async () => {
-    const { resolveHost } = resolving([])
-    const post = createPostDelivery({ webhookPrivate: 'allow', resolveHost })
-    expect(await post(postTo('http://nowhere.example/'))).toEqual({ error: 'name_not_resolved' })
   })
 
   it('of this machine is found without DNS', async () => {

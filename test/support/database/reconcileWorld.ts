@@ -116,7 +116,7 @@ export async function storeTestAnswer(
     version: 1,
     taskId,
     attempt: n,
-    image: { mimeType: 'image/png', bytes: bytes.length, sha256, width: 1, height: 1 },
+    image: { mimeType: 'image/png', bytes: bytes.length, sha256 },
     native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
   }
   await blobs.put([answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))])

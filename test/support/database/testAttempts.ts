@@ -27,7 +27,7 @@ export function testChannel(given: Partial<Channel> = {}): Channel {
 
 /** The meta of a stored answer that no blob store has, for a task that is settled. */
 export function testMeta(taskId: string, attempt = 1): AnswerMeta {
-  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
+  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab' } as const
   return { version: 1, taskId, attempt, image, native: { response: {}, imagePath: [] } }
 }
 

@@ -10,8 +10,6 @@ export function succeeded(): UpstreamOutcome {
     image: {
       mimeType: 'image/png',
       bytes: image,
-      width: 1,
-      height: 1,
       discard: () => {},
     },
     native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },

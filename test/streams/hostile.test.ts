@@ -1,14 +1,21 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { requestTextBytesMax } from '../../src/domain/limits.ts'
+import { readParts } from '../../src/http/intake/formParts.ts'
 import { readJson } from '../../src/streams/json.ts'
+import { formBody, formType } from '../support/clients/requestBodies.ts'
 
 const mebibyte = 1024 * 1024
 const image = '{"input_images":[{"data":"'
 const largeImage = Buffer.alloc(15 * mebibyte, 'QUJD').toString('base64')
 
+const most = 86 * mebibyte
+const openLine = formBody([]).subarray(0, -4)
+const longest = Buffer.alloc(requestTextBytesMax, 'ü')
+
 /** A body of 86 MiB: `begin`, then `piece` repeated, then `end`. */
 function bodyOf(begin: string, piece: string, end = ''): Buffer {
-  const middle = Buffer.alloc(86 * mebibyte, piece)
+  const middle = Buffer.alloc(most, piece)
   return Buffer.concat([Buffer.from(begin), middle, Buffer.from(end)])
 }
 
@@ -36,21 +43,47 @@ it.each([
     () => Buffer.from(`[${Array(4).fill(`{"data":"${largeImage}"}`).join(',')}]`),
   ],
 ])('%s is the answer, without a long turn, to a body of %s', async (why, _what, make) => {
-  // The processor itself is slower while other programs use its memory, so a long turn is measured again.
-  let longestMs = Infinity
-  for (let tries = 0; tries < 4 && longestMs >= 50; tries += 1) {
-    const body = make()
-    const watch = watchTurns()
+  const longestMs = await longestTurnMs(make, async (body) => {
     const result = await readJson(body, {
       isImage: (path) => path.at(-1) === 'data',
       alphabet: 'standard',
     })
     const failure = result.ok ? { why: 'ok' } : { why: result.failure.tag, ...result.failure }
     expect(failure).toMatchObject({ why })
-    longestMs = Math.min(longestMs, await watch.longestMs())
-  }
+  })
   expect(longestMs).toBeLessThan(50)
 })
+
+it.each([
+  ['line ends', 'malformed', () => Buffer.concat([openLine, Buffer.alloc(most, '\r\n')])],
+  ['one text', 'prompt', () => formBody([{ name: 'prompt', value: Buffer.alloc(most, 'x') }])],
+  ['one text of 4 MiB', 'prompt', () => formBody([{ name: 'prompt', value: longest }])],
+])('a form of %s is read without a long turn', async (_what, last, make) => {
+  const boundary = formType.replace(/.*boundary=/, '')
+  const longestMs = await longestTurnMs(make, async (body) => {
+    let read: string | undefined
+    for await (const part of readParts(body, boundary)) {
+      read = part === 'malformed' ? part : part.head.name
+    }
+    expect(read).toBe(last)
+  })
+  expect(longestMs).toBeLessThan(50)
+})
+
+/**
+ * The longest turn of the event loop while `work` reads a body, in CPU time, so that other processes do not count. The processor itself
+ * is slower while other programs use its memory, so a long turn is measured again.
+ */
+async function longestTurnMs(make: () => Buffer, work: (body: Buffer) => Promise<void>) {
+  let longestMs = Infinity
+  for (let tries = 0; tries < 4 && longestMs >= 50; tries += 1) {
+    const body = make()
+    const watch = watchTurns()
+    await work(body)
+    longestMs = Math.min(longestMs, await watch.longestMs())
+  }
+  return longestMs
+}
 
 /** Watches how long the event loop does not come round, in CPU time, so that other processes do not count. */
 function watchTurns() {

@@ -8,11 +8,14 @@ import type { ImageMimeType } from '../domain/models/models.ts'
  */
 export function wholeImageType(bytes: Uint8Array): ImageMimeType | undefined {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const start = image.toString('latin1', 0, 16)
+  const start = image.toString('latin1', 0, 26)
   if (start.startsWith('\xff\xd8')) return isWholeJpeg(image) ? 'image/jpeg' : undefined
   if (start.startsWith('\x89PNG\r\n\x1a\n')) return isWholePng(image) ? 'image/png' : undefined
-  return /^RIFF.{4}WEBPVP8[ LX]$/s.test(start) && isWholeWebp(image) ? 'image/webp' : undefined
+  return webpStart.test(start) && isWholeWebp(image) ? 'image/webp' : undefined
 }
+
+/** The container and its first chunk: extended, lossless with its signature, or lossy with a frame tag and a start code. */
+const webpStart = /^RIFF.{4}WEBP(VP8X|VP8L.{4}\x2f|VP8 .{7}\x9d\x01\x2a)/s
 
 /**
  * Limit for the chunks or segments of one image. Far more than encoders write (some thousands), and few
@@ -21,11 +24,12 @@ export function wholeImageType(bytes: Uint8Array): ImageMimeType | undefined {
 const imagePartsMax = 100_000
 
 /**
- * Checks every chunk of a PNG from IHDR to IEND, with at least one IDAT. Refuses a wrong checksum of a chunk that the
+ * Checks a PNG: the header, then every chunk up to IEND, with at least one IDAT. Refuses a wrong checksum of a chunk that the
  * picture depends on, because decoders refuse it too. They ignore it in a chunk that is not needed, whose type begins
  * with a lower-case letter (PNG specification, sections 5.4 and 13.2).
  */
 function isWholePng(image: Buffer): boolean {
+  if (!hasPngHeader(image)) return false
   let dataSeen = false
   let at = pngSignatureBytes
   for (let parts = 0; parts < imagePartsMax; parts += 1) {
@@ -33,7 +37,6 @@ function isWholePng(image: Buffer): boolean {
     const end = at + 12 + image.readUInt32BE(at)
     if (end > image.length) return false
     const type = image.readUInt32BE(at + 4)
-    if ((parts === 0) !== (type === imageHeader)) return false
     const isNeeded = (type & 0x20000000) === 0
     const sum = image.readUInt32BE(end - 4)
     if (isNeeded && crc32(image.subarray(at + 4, end - 4)) !== sum) return false
@@ -45,10 +48,28 @@ function isWholePng(image: Buffer): boolean {
 }
 
 const pngSignatureBytes = 8
-/** The types of the chunks, `IHDR`, `IDAT` and `IEND`. */
-const imageHeader = 0x49484452
+/** The types of the chunks, `IDAT` and `IEND`. */
 const imageData = 0x49444154
 const imageEnd = 0x49454e44
+
+/** The allowed bit depths for each colour type (PNG specification, table 11.1). */
+const bitDepths: ReadonlyMap<number, readonly number[]> = new Map([
+  [0, [1, 2, 4, 8, 16]],
+  [2, [8, 16]],
+  [3, [1, 2, 4, 8]],
+  [4, [8, 16]],
+  [6, [8, 16]],
+])
+
+/** Checks IHDR, the first chunk: length, type, width, height, depth, colour type, and three bytes of methods. */
+function hasPngHeader(image: Buffer): boolean {
+  if (image.length < 33 || image.toString('latin1', 8, 16) !== '\0\0\0\rIHDR') return false
+  const isSize = [16, 20].every((at) => image.readInt32BE(at) > 0)
+  const isKnown = bitDepths.get(image.readUInt8(25))?.includes(image.readUInt8(24)) === true
+  // Compression and filter have one method each, and interlacing has two.
+  const hasMethods = image.readUInt16BE(26) === 0 && image.readUInt8(28) <= 1
+  return isSize && isKnown && hasMethods
+}
 
 /**
  * Checks a JPEG: the segments up to the first scan, with a frame header among them, and an end mark behind. The data of

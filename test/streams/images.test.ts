@@ -75,6 +75,7 @@ describe('what is no whole image', () => {
       'WebP with an unknown chunk',
       Buffer.from(`RIFF\x24\0\0\0WEBPVP9 \x10\0\0\0${'x'.repeat(24)}`),
     ],
+    ['WebP without image data', Buffer.from(`RIFF\x24\0\0\0WEBPVP8 \x10\0\0\0${'x'.repeat(24)}`)],
     ['a JPEG without frame or scan', Buffer.from('ffd8ffd9', 'hex')],
     ['a JPEG without a scan', Buffer.from('ffd8ffc0000b080001000101011100ffd9', 'hex')],
     ['a JPEG without a frame', Buffer.from('ffd8ffda00020000ffd9', 'hex')],
@@ -100,6 +101,22 @@ describe('what is no whole image', () => {
     ],
   ])('is refused: %s', (_what, bytes) => {
     expect(wholeImageType(bytes)).toBeUndefined()
+  })
+
+  it.each([
+    ['a width of 0', 0, '00000000'],
+    ['a height beyond the limit', 4, '80000000'],
+    ['a palette of 16 bits', 8, '1003'],
+    ['colour type 1', 9, '01'],
+    ['an unknown filter', 11, '01'],
+    ['an unknown interlacing', 12, '02'],
+  ])('is refused: a PNG with %s', (_what, at, hex) => {
+    const header = Buffer.from(png.subarray(16, 29))
+    const changed = (content: Buffer) =>
+      Buffer.concat([png.subarray(0, 8), chunk('IHDR', content), png.subarray(afterHeader)])
+    expect(wholeImageType(changed(header))).toBe('image/png')
+    Buffer.from(hex, 'hex').copy(header, at)
+    expect(wholeImageType(changed(header))).toBeUndefined()
   })
 
   it('is refused: a PNG with a changed byte in its signature, its header or any critical chunk', () => {

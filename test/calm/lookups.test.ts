@@ -4,6 +4,9 @@ import { newTaskId } from '../../src/domain/ids.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { balanceOf } from '../support/database/money.ts'
+import { countOf } from '../support/database/testAccept.ts'
 import { calmService } from '../support/service/calmService.ts'
 
 const service = await calmService()
@@ -122,6 +125,26 @@ describe('authentication', () => {
     expect((await send()).status).toBe(202)
     await service.pool.query(`update api_key set ${change} where key_id = $1`, [keyId])
     expect((await send()).status).toBe(401)
+  })
+
+  it('returns 403 on every route that makes a task when the balance is too small, and holds nothing [auth-3]', async () => {
+    const { accountId, secret } = await service.account(5)
+    const by = createClient(service.url, secret)
+    const contents = { contents: [{ parts: [{ text: 'x' }] }] }
+    const answers = [
+      await by.submit(generateBody()),
+      await call.generate(by, { prompt: 'x' }),
+      await call.edit(by, { prompt: 'x' }),
+      await call.content(by, 'generateContent', contents),
+      await call.content(by, 'asyncGenerateContent', contents),
+    ]
+    for (const answer of answers) {
+      expect(answer.status).toBe(403)
+      const code = 'insufficient_user_quota'
+      expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
+    }
+    expect(await countOf(service.pool, 'task', accountId)).toBe(0)
+    expect(await balanceOf(service.pool, accountId)).toMatchObject({ available: 5, held: 0 })
   })
 
   it('returns 403 for a model that the account may not use [auth-4]', async () => {

@@ -143,18 +143,6 @@ describe("a call of Google's clients", () => {
     expect(call?.images).toHaveLength(1)
   })
 
-  it('waits for the image under both prefixes [client-6]', async () => {
-    for (const version of ['v1', 'v1beta']) {
-      const body = { contents: [{ parts: [{ text: `realClients, ${version}` }] }] }
-      const { status, body: answer } = await post(
-        `/${version}/models/${familyA}:generateContent`,
-        body,
-      )
-      expect(status).toBe(200)
-      expect(answer.modelVersion).toBe(familyA)
-    }
-  })
-
   it('that would stream is a 404 which names the operation that does not [client-7]', async () => {
     for (const version of ['v1', 'v1beta']) {
       const { status, body } = await post(`/${version}/models/${familyA}:streamGenerateContent`, {})

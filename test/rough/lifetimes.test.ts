@@ -12,12 +12,14 @@ import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
+import { createPgBouncer, pgBouncerProgram } from '../support/database/pgBouncer.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { embeddedStack } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
-// A service as in production, whose role owns nothing in PostgreSQL, and whose tasks live for seconds.
+// A service as in production, whose role owns nothing in PostgreSQL, behind PgBouncer in transaction mode where there
+// is one, and whose tasks live for seconds.
 
 const file = new URL('../../tools/postgres/roles.sql', import.meta.url)
 /** The names of the file, made unique: roles belong to the server, which all tests share. */
@@ -57,9 +59,12 @@ async function runRolesFile(): Promise<void> {
 adminUrl = (await embeddedStack()).databaseUrl
 await runRolesFile()
 await migrate({ databaseUrl: urlOf('darkroom_owner', 'darkroom'), actor: 'cli:test@host' })
+const pgBouncer = createPgBouncer()
+const appUrl = urlOf('darkroom_app', 'darkroom')
 const service = await startTestService({
   environment: {
-    DATABASE_URL: urlOf('darkroom_app', 'darkroom'),
+    DATABASE_URL: existsSync(pgBouncerProgram) ? await pgBouncer.start(appUrl) : appUrl,
+    DATABASE_SESSION_URL: appUrl,
     // Long enough that the tests of each part end before it does, also on a busy machine.
     RETENTION_SECONDS: '5',
     TOMBSTONE_SECONDS: '10',
@@ -72,11 +77,12 @@ const pool = createPool({
   onConnectionError: () => {},
 })
 const cli = (...args: string[]) => darkroomJson<{ secret: string }>(args, service.environment)
-await cli('account', 'create', 'alice', '--credits', '1000')
+await cli('account', 'create', 'alice', '--credits', '10000')
 const client = createClient(service.url, (await cli('key', 'create', 'alice')).secret)
 
 afterAll(async () => {
   await service.stop()
+  await pgBouncer.stop()
   await pool.end()
   await withPostgres(adminUrl, async (client) => {
     for (const name of names.slice(2)) {
@@ -86,16 +92,19 @@ afterAll(async () => {
   })
 })
 
-it('the role of the application serves the API, the worker and the CLI', async () => {
-  const answer = await generate(client, { prompt: 'By a role that owns nothing' })
-  expect(answer.status).toBe(200)
-  await answer.arrayBuffer()
-  const { task_id: taskId } = await client.accepted({
-    model: 'familyb-image-2-vip',
-    action: 'generate',
-    prompt: 'Asynchronous',
+it('the role of the application serves the API, the worker and the CLI, also many calls of both kinds at once', async () => {
+  const synchronous = Array.from({ length: 10 }, async (_, n) => {
+    const answer = await generate(client, { prompt: `By a role that owns nothing ${n}` })
+    await answer.arrayBuffer()
+    return answer.status
   })
-  expect((await client.ended(taskId)).status).toBe('succeeded')
+  const asynchronous = Array.from({ length: 5 }, async (_, n) => {
+    const { task_id } = await client.accepted(generateBody({ prompt: `By a role, later ${n}` }))
+    return (await client.ended(task_id)).status
+  })
+  expect(await Promise.all(synchronous)).toEqual(Array(10).fill(200))
+  expect(await Promise.all(asynchronous)).toEqual(Array(5).fill('succeeded'))
+  expect(await service.simulator.calls({ prompt: 'By a role' })).toHaveLength(15)
   expect(await cli('ledger', 'verify')).toMatchObject({ ok: true })
 })
 

@@ -83,7 +83,7 @@ type Moment = {
   readonly before?: () => Promise<void>
   readonly half?: boolean
   /** Resolves at the moment when the client leaves. */
-  readonly until?: (prompt: string, socket: Socket) => Promise<unknown>
+  readonly until: (prompt: string, socket: Socket) => Promise<unknown>
   readonly after?: () => unknown
 }
 
@@ -92,7 +92,6 @@ const release = () => void service.simulator.release()
 const shortly = () => sleep(300)
 const moments: readonly Moment[] = [
   { when: 'half of its body is sent', end: 'free', half: true, until: () => sleep(50) },
-  { when: 'its body is sent', end: 'either' },
   { when: 'its task is accepted', end: 'either', until: accepted },
   {
     when: 'its task is queued',
@@ -103,21 +102,6 @@ const moments: readonly Moment[] = [
     after: () => ended(true).finally(release),
   },
   { when: 'the upstream call begins', end: 'charged', fault: 'hold', until: begun, after: release },
-  {
-    when: 'the upstream answer arrives',
-    end: 'charged',
-    fault: 'slow chunks=6 interval=50',
-    until: async (prompt) => [await begun(prompt), await sleep(200)],
-  },
-  {
-    when: 'the answer is being stored',
-    end: 'charged',
-    until: (prompt) =>
-      until(
-        'the answer',
-        async () => (await service.simulator.calls({ prompt }))[0]?.finishedAt ?? undefined,
-      ),
-  },
   { when: 'the image is on its way', end: 'charged', until: (_, socket) => once(socket, 'data') },
 ]
 const cooling: Moment = {
@@ -125,9 +109,6 @@ const cooling: Moment = {
   end: 'free',
   until: async () => [await accepted(), await shortly()],
 }
-
-/** The number of requests that the API logged with status 499, because the client left. */
-const left = () => service.apis[0]?.output().split('"status":499').length ?? 0
 
 const coolingOf = {
   FIN: { ...cooling, before: () => cool('B'), call: (prompt: string) => generations(prompt, web) },
@@ -142,7 +123,7 @@ const coolingOf = {
 }
 
 /** Moments at which a reset connection is tried too. At the others the API notices it in the same way. */
-const resetToo = ['half of its body is sent', 'its task is queued', 'the image is on its way']
+const resetToo = ['half of its body is sent', 'its task is queued']
 const cases = (['FIN', 'RST'] as const).flatMap((how) =>
   [...moments.filter(({ when }) => how === 'FIN' || resetToo.includes(when)), coolingOf[how]].map(
     (moment) => ({ how, moment, when: moment.when }),
@@ -206,16 +187,11 @@ describe('a synchronous client that leaves', () => {
       const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
       await moment.before?.()
       const made = (moment.call ?? generations)(prompt)
-      const leftBefore = left()
       const socket = openCall(client, made, { key: 'left', half: moment.half === true })
       await once(socket, 'connect')
-      await moment.until?.(prompt, socket)
+      await moment.until(prompt, socket)
       leaving[how](socket)
-      if (moment.until === undefined) {
-        await until('the API to notice', () => (left() > leftBefore ? true : undefined))
-        // The API notices while it may still be writing the task.
-        await sleep(1_000)
-      } else await sleep(100)
+      await sleep(100)
       await moment.after?.()
       const task = await ended(moment.half !== true && (await tasks()).length > 0)
       socket.destroy()

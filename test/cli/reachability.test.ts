@@ -92,13 +92,10 @@ describe('darkroom', () => {
     expect(stdout).toContain('No accounts yet')
   })
 
-  it.each([
-    ['incomplete JSON', '{"environment": {"KEY_PEPPER": "hidden-pep'],
-    ['other JSON', '{"environment": "hidden-pep"}'],
-  ])('names a broken runtime.json in one line: %s', async (_what, content) => {
+  it('names a broken runtime.json in one line', async () => {
     const broken = await mkdtemp(join(dataDir, 'broken-'))
     const path = join(broken, 'runtime.json')
-    await writeFile(path, content)
+    await writeFile(path, '{"environment": {"KEY_PEPPER": "hidden-pep')
     const { exitCode, stdout, stderr } = await runDarkroom(['account', 'list'], {
       DATA_DIR: broken,
       DATABASE_URL: database.databaseUrl,

@@ -25,7 +25,6 @@ const image = paddedPng(3 * mebibyte, 7)
 const service = await startTestService({
   channel: { concurrencyMax },
   simulator: { latency: 100, image },
-  environment: { UPSTREAM_CALLS_MAX: '1' },
 })
 afterAll(() => service.stop())
 beforeEach(async () => {
@@ -234,14 +233,3 @@ describe('a synchronous client that leaves and comes back at once with its key',
 function endOf(task: Task | undefined): 'free' | 'charged' {
   return task?.status === 'succeeded' ? 'charged' : 'free'
 }
-
-describe('a synchronous call whose only allowed upstream call may have done work', () => {
-  it('is a 500 that must not be retried, and costs nothing [answer-6]', async () => {
-    const prompt = 'lost [sim:500]'
-    const answer = await call.generate(client, { prompt })
-    expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([500, 'false'])
-    expect(await errorOf(answer)).toMatchObject({ code: 'do_request_failed' })
-    expect(await moneyOf(service.pool, call.taskIdOf(answer))).toEqual(['hold', 'release'])
-    expect(await service.simulator.calls({ prompt })).toHaveLength(1)
-  })
-})

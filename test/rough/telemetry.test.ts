@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
-import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { embeddedStack } from '../support/stack/embeddedStack.ts'
 import { databaseBeside, formsOf, heldInTables } from '../support/telemetry/databaseSearch.ts'
 import { openSecretsWorld } from '../support/telemetry/secretsWorld.ts'
@@ -149,19 +148,6 @@ describe('the trace of a task', () => {
     expect((call?.endMs ?? 0) - (call?.startMs ?? 0)).toBeGreaterThanOrEqual(400)
     expect(root?.events).toEqual(['accepted', 'held', 'started', 'stored', 'settled', 'succeeded'])
     expect(call?.attributes['darkroom.via']).toBe('workflow')
-  })
-
-  it('is exported for a synchronous call without a run', async () => {
-    const answer = await generate(world.client, { model, prompt })
-    const taskId = taskIdOf(answer)
-    await answer.arrayBuffer()
-    const spans = await traceOf(taskId)
-    expect(lines(treeOf(spans))).toEqual([
-      `darkroom-worker: image task [${model} succeeded]`,
-      '  darkroom-worker: wait []',
-      `  darkroom-worker: upstream call [1 b-main ${model} succeeded image 200]`,
-    ])
-    expect(spans.map(({ attributes }) => attributes['darkroom.via'] ?? '').join('')).toBe('offer')
   })
 
   it('continues the trace of the client that made the task, and of no client that joins it', async () => {

@@ -45,7 +45,6 @@ async function tasks(): Promise<readonly Task[]> {
 
 const accepted = () => until('the task', async () => (await tasks())[0])
 const web = 'familyb-image-2-web'
-const lite = 'familya-3.1-flash-lite-image'
 
 const generations = (prompt: string, model = 'familyb-image-2-vip'): RawCall => ({
   path: '/v1/images/generations',
@@ -61,15 +60,11 @@ async function fillChannel(): Promise<void> {
   await service.simulator.waitForCalls(before + concurrencyMax, { prompt: 'in the way' })
 }
 
-const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
-
 /** A refusal of another account starts a cooldown, short enough that a synchronous call waits it out. */
-async function cool(family: 'A' | 'B'): Promise<void> {
+async function cool(): Promise<void> {
   const other = createClient(service.url, (await service.account()).secret)
   const prompt = 'refused [sim:429 retry-after=2]'
-  const answer = await (family === 'B'
-    ? call.generate(other, { prompt, model: web })
-    : call.content(other, 'generateContent', contents(prompt), lite))
+  const answer = await call.generate(other, { prompt, model: web })
   expect([answer.status, await answer.text()]).toEqual([429, expect.any(String)])
 }
 
@@ -78,7 +73,9 @@ type Moment = {
   /** `either`: charged when the upstream call began before the client left, else free. */
   readonly end: 'free' | 'charged' | 'either'
   readonly fault?: string
-  readonly call?: (prompt: string) => RawCall
+  readonly model?: string
+  /** How the connection ends. Default: FIN. */
+  readonly how?: 'RST'
   readonly before?: () => Promise<void>
   readonly half?: boolean
   /** Resolves at the moment when the client leaves. */
@@ -89,45 +86,29 @@ type Moment = {
 const begun = (prompt: string) => service.simulator.waitForCalls(1, { prompt })
 const release = () => void service.simulator.release()
 const shortly = () => sleep(300)
+const queued: Moment = {
+  when: 'its task is queued',
+  end: 'free',
+  before: fillChannel,
+  until: async () => [await accepted(), await shortly()],
+  // A place that is free before the API has noticed would let the call begin.
+  after: () => ended(true).finally(release),
+}
 const moments: readonly Moment[] = [
   { when: 'half of its body is sent', end: 'free', half: true, until: () => sleep(50) },
   { when: 'its task is accepted', end: 'either', until: accepted },
+  queued,
+  { ...queued, when: 'its task is queued, and resets the connection', how: 'RST' },
   {
-    when: 'its task is queued',
+    when: 'its model cools down',
     end: 'free',
-    before: fillChannel,
+    model: web,
+    before: cool,
     until: async () => [await accepted(), await shortly()],
-    // A place that is free before the API has noticed would let the call begin.
-    after: () => ended(true).finally(release),
   },
   { when: 'the upstream call begins', end: 'charged', fault: 'hold', until: begun, after: release },
   { when: 'the image is on its way', end: 'charged', until: (_, socket) => once(socket, 'data') },
 ]
-const cooling: Moment = {
-  when: 'its model cools down',
-  end: 'free',
-  until: async () => [await accepted(), await shortly()],
-}
-
-const coolingOf = {
-  FIN: { ...cooling, before: () => cool('B'), call: (prompt: string) => generations(prompt, web) },
-  RST: {
-    ...cooling,
-    before: () => cool('A'),
-    call: (prompt: string): RawCall => ({
-      path: `/v1beta/models/${lite}:generateContent`,
-      body: contents(prompt),
-    }),
-  },
-}
-
-/** Moments at which a reset connection is tried too. At the others the API notices it in the same way. */
-const resetToo = ['half of its body is sent', 'its task is queued']
-const cases = (['FIN', 'RST'] as const).flatMap((how) =>
-  [...moments.filter(({ when }) => how === 'FIN' || resetToo.includes(when)), coolingOf[how]].map(
-    (moment) => ({ how, moment, when: moment.when }),
-  ),
-)
 
 /** Waits until the task of the account has ended. Returns `undefined` when no task was made. */
 async function ended(made: boolean): Promise<Task | undefined> {
@@ -179,17 +160,16 @@ async function free(task: Task | undefined, prompt: string): Promise<void> {
 }
 
 describe('a synchronous client that leaves', () => {
-  it.each(cases)(
-    'is charged once and can read its image, or is charged nothing: $how while $when [money-3]',
-    async (one) => {
-      const { how, moment } = one
-      const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
+  it.each(moments)(
+    'is charged once and can read its image, or is charged nothing: $when [money-3]',
+    async (moment) => {
+      const prompt = `${moment.when} [sim:${moment.fault ?? 'ok'}]`
       await moment.before?.()
-      const made = (moment.call ?? generations)(prompt)
+      const made = generations(prompt, moment.model)
       const socket = openCall(client, made, { key: 'left', half: moment.half === true })
       await once(socket, 'connect')
       await moment.until(prompt, socket)
-      leaving[how](socket)
+      leaving[moment.how ?? 'FIN'](socket)
       await sleep(100)
       await moment.after?.()
       const task = await ended(moment.half !== true && (await tasks()).length > 0)

@@ -43,18 +43,30 @@ async function listening(): Promise<readonly number[]> {
 }
 
 describe('awaitEnd', () => {
-  it('wakes all waiters of a task by its notification, and lets the row decide', async () => {
+  it('wakes all waiters of a task by one connection and its notification, and lets the row decide [wait-7]', async () => {
     const attempts = await announcingAttempts()
     const { awaitEnd } = await createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     const other = await insertTask(database.pool)
     const timeout = AbortSignal.timeout(20_000)
     const waiting = [1, 2, 3].map(() => awaitEnd(taskId, timeout))
+    expect(await listening()).toHaveLength(1)
     await database.pool.query(`select pg_notify('task_end', $1)`, [taskId])
     await attempts.failTask(other.taskId, failure, 0)
     await attempts.failTask(taskId, failure, 0)
     const views = await Promise.all(waiting)
     expect(views).toMatchObject(waiting.map(() => ({ status: 'failed' })))
+    expect(timeout.aborted).toBe(false)
+  })
+
+  it('finds the end by itself when the notification is lost [wait-8]', async () => {
+    const attempts = await createTestAttempts(database.pool)
+    const { awaitEnd } = await createWaiting(1_000)
+    const { taskId } = await insertTask(database.pool)
+    const timeout = AbortSignal.timeout(20_000)
+    const waiting = awaitEnd(taskId, timeout)
+    await attempts.failTask(taskId, failure, 0)
+    expect(await waiting).toMatchObject({ status: 'failed' })
     expect(timeout.aborted).toBe(false)
   })
 

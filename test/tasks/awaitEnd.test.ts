@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { defined } from '../../src/domain/defined.ts'
 import { openMessages } from '../../src/store/connection/messages.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
 import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
@@ -12,11 +13,16 @@ const database = useTestDatabase()
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
 /** With a `pollMs` longer than the test, only notifications can wake. */
-async function createWaiting(pollMs: number) {
+async function createWaiting(pollMs?: number) {
   const { databaseUrl, pool } = database
   const messages = await openMessages({ databaseUrl, hears: 'task_end', onError: () => {} })
   onTestFinished(messages.close)
-  const ends = createTaskEnds({ pool, hear: messages.hear, pollMs, onError: () => {} })
+  const ends = createTaskEnds({
+    pool,
+    hear: messages.hear,
+    ...defined({ pollMs }),
+    onError: () => {},
+  })
   onTestFinished(ends.close)
   return { ends, awaitEnd: createAwaitEnd({ store: createTaskStore(pool), ends }) }
 }
@@ -61,7 +67,7 @@ describe('awaitEnd', () => {
 
   it('finds the end by itself when the notification is lost [wait-8]', async () => {
     const attempts = await createTestAttempts(database.pool)
-    const { awaitEnd } = await createWaiting(1_000)
+    const { awaitEnd } = await createWaiting()
     const { taskId } = await insertTask(database.pool)
     const timeout = AbortSignal.timeout(20_000)
     const waiting = awaitEnd(taskId, timeout)

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
-import { editBody, generateBody } from '../support/clients/requestBodies.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { redPixelPng } from '../support/images.ts'

@@ -72,6 +72,7 @@ describe('the playground', () => {
       await see(/^10,000 credits$/)
       await press('Again')
       await image.waitFor()
+      expect(await world.calls('a cat')).toHaveLength(2)
     })
   })
 

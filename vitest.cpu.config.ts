@@ -1,0 +1,44 @@
+import { fileURLToPath } from 'node:url'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { ServicesFirst } from './test/support/servicesFirst.ts'
+
+/** These measure the CPU time of their own process, so no other file may have run in it. */
+const measured = ['test/streams/hostileJson.test.ts']
+
+export default defineConfig({
+  test: {
+    // Temporal's native worker does not run in worker threads.
+    pool: 'forks',
+    globalSetup: ['test/support/stack/globalSetup.ts'],
+    setupFiles: ['test/support/openapi/checkAnswers.ts', '/tmp/suite7/filecpu.ts'],
+    // Tests mostly wait for Temporal, for upstreams and for processes to start, so one worker more than cores pays.
+    // With two more, pages and services miss the time limits of their tests while others use both cores.
+    maxWorkers: 3,
+    // PostgreSQL and Temporal are real and can be slow on a small machine.
+    testTimeout: 45_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 15_000 } },
+    teardownTimeout: 30_000,
+    restoreMocks: true,
+    // The processes of vitest, and those that they start, then load code in half the time.
+    env: {
+      NODE_COMPILE_CACHE: fileURLToPath(
+        new URL('node_modules/.cache/darkroom/tests', import.meta.url),
+      ),
+    },
+    sequence: { sequencer: ServicesFirst },
+    projects: [
+      { extends: true, test: { name: 'measured', include: measured } },
+      {
+        extends: true,
+        test: {
+          name: 'tests',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...measured],
+          // A process of its own for each file would spend a third of the CPU on loading the same code again.
+          isolate: false,
+        },
+      },
+    ],
+  },
+})

@@ -2,14 +2,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
 import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
 import type { CliWorld } from './openCliWorld.ts'
-import { openCliWorld } from './openCliWorld.ts'
-
-const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
+import { openCliWorld, pepper } from './openCliWorld.ts'
 
 let world: CliWorld
 
 beforeAll(async () => {
-  world = await openCliWorld({ environment: { KEY_PEPPER: `${pepper.id}:${pepper.secret}` } })
+  world = await openCliWorld()
   return () => world.close()
 })
 

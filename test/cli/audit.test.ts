@@ -8,18 +8,13 @@ import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
 import { closedContext } from '../support/service/darkroomCli.ts'
 import type { CliWorld } from './openCliWorld.ts'
-import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
-
-const pepper = 'pepper-of-the-tests-0123456789'
+import { insertFailedTask, openCliWorld, pepper } from './openCliWorld.ts'
 
 let world: CliWorld
 let attempts: AttemptStore
 
 beforeAll(async () => {
-  world = await openCliWorld({
-    withOperatorFile: true,
-    environment: { KEY_PEPPER: `test:${pepper}` },
-  })
+  world = await openCliWorld()
   attempts = await createTestAttempts(world.pool)
   return () => world.close()
 })
@@ -202,7 +197,7 @@ describe('the audit', () => {
     const { rows } = await world.pool.query<{ text: string }>('select a::text as text from audit a')
     const text = rows.map((row) => row.text).join('\n')
     expect(text).toContain(made.key_id)
-    for (const secret of [made.secret, made.secret.slice(8), pepper]) {
+    for (const secret of [made.secret, made.secret.slice(8), pepper.secret]) {
       expect(text).not.toContain(secret)
     }
   })

@@ -16,10 +16,7 @@ let world: CliWorld
 let attempts: AttemptStore
 
 beforeAll(async () => {
-  world = await openCliWorld({
-    withOperatorFile: true,
-    environment: { TEMPORAL_UI_URL: 'http://127.0.0.1:8233/' },
-  })
+  world = await openCliWorld()
   attempts = await createTestAttempts(world.pool)
   return () => world.close()
 })

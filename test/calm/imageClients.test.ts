@@ -69,6 +69,7 @@ describe.concurrent("OpenAI's client for Node", () => {
   })
 
   it.each([
+    ['a file without name and type', () => toFile(redPixelPng)],
     ['a list of one', async () => [await toFile(redPixelPng, 'a.png', { type: 'image/png' })]],
     ['a stream', async () => createReadStream(imagePath)],
   ])('edits an image given as %s', async (what, image) => {

@@ -86,6 +86,9 @@ describe('authentication', () => {
   it.each([
     ['no header [auth-2]', undefined, false],
     ['an unknown key [auth-2]', `Bearer sk-${'x'.repeat(48)}`, true],
+    ['another scheme', 'Basic YTpi', true],
+    ['a key without its scheme', 'sk-x', true],
+    ['an empty token', 'Bearer ', true],
   ])(
     'returns 401 with a `WWW-Authenticate` header on every route that makes a task: %s [auth-1]',
     async (_what, authorization, tokenSent) => {

@@ -1,8 +1,13 @@
-import { countHours } from '../store/operator/countHours.ts'
+import type { Channel } from '../domain/upstream/channel.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
-import type { overview } from '../schema/operators/overview.ts'
+import type { overview, queue } from '../schema/operators/overview.ts'
+import { countHours } from '../store/operator/countHours.ts'
+import type { Found } from '../store/operator/findById.ts'
+import { findById } from '../store/operator/findById.ts'
 import { readOverview } from '../store/operator/readOverview.ts'
-import type { OperationDeps } from './operation.ts'
+import { readQueue } from '../store/operator/readQueue.ts'
+import type { List, OperationDeps } from './operation.ts'
+import { listOf } from './operation.ts'
 
 /** `days`: today and the 13 days before it. */
 export type OverviewJson = AnswerOf<typeof overview>
@@ -33,4 +38,24 @@ export async function showOverview({ pool }: Pick<OperationDeps, 'pool'>): Promi
       )
   })
   return { object: 'overview', ...now, days }
+}
+
+export type QueueJson = AnswerOf<typeof queue>
+
+export type QueueDeps = Pick<OperationDeps, 'pool'> & {
+  /** Returns the channels of the operator's file. */
+  readonly channels: () => readonly Channel[]
+}
+
+/** Shows who waits, since when and for what. */
+export async function showQueue({ pool, channels }: QueueDeps): Promise<QueueJson> {
+  return { object: 'queue', ...(await readQueue(pool, channels())) }
+}
+
+/** Finds what a customer names by any id. `id` contains no NUL, which PostgreSQL has no text for. */
+export async function find(
+  { pool }: Pick<OperationDeps, 'pool'>,
+  id: string,
+): Promise<List<Found>> {
+  return listOf(await findById(pool, id))
 }

@@ -11,7 +11,7 @@ import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import type { CheckDeps } from '../operations/channels.ts'
 import type { KeyDeps } from '../operations/keys.ts'
 import type { OperationDeps } from '../operations/operation.ts'
-import type { QueueDeps } from '../operations/queue.ts'
+import type { QueueDeps } from '../operations/overview.ts'
 import type { CancelDeps, ListTasksDeps, RetryDeps, ShowTaskDeps } from '../operations/tasks.ts'
 
 /** What every operation works with: who asks, PostgreSQL, and the parts. */

@@ -3,7 +3,6 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as zlib from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
-import { fetchHistory } from '../../src/temporal/runs.ts'
 import { createClient } from '../support/clients/client.ts'
 import type { Posted } from '../support/clients/rawCalls.ts'
 import { postStream } from '../support/clients/rawCalls.ts'
@@ -11,7 +10,6 @@ import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import { paddedPng } from '../support/images.ts'
 import { mebibyte, peakGrowthBytes } from '../support/service/processUsage.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { until } from '../support/timing.ts'
 
 const service = await calmService()
 /** An API that serves no other file, so that only these bodies take its memory. */
@@ -38,7 +36,8 @@ function* largeEdit(images: readonly Buffer[]) {
   yield '],"prompt":"Bodies: together","action":"edit","model":"familyb-image-2-vip"}'
 }
 
-const codeOf = (body: string): unknown => Object(JSON.parse(body)).error.code
+const imagesOf = (...sizes: readonly number[]) => sizes.map((bytes, i) => paddedPng(bytes, i))
+const [four, twenty] = [4 * mebibyte, 20 * mebibyte]
 
 describe('the memory of the API', () => {
   it('grows by less than 50 MiB during a body of 300 KB that arrives in chunks of one byte', async () => {
@@ -60,55 +59,29 @@ describe('the memory of the API', () => {
       expect(String((await answer)[0])).toMatch(/^HTTP\/1.1 400 /)
     })
     socket.destroy()
-    console.log(`chunks of one byte: +${Math.round(growth / mebibyte)} MiB`)
     expect(growth).toBeLessThan(50 * mebibyte)
   })
 
-  const bomb = 129 * mebibyte
-  const fast = { level: 1 }
-  const fastest = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }
-  it.each([
-    ['one prompt', () => zlib.gzipSync(`{"prompt":"${'a'.repeat(bomb)}"}`, fast), 'gzip'],
-    ['white space', () => zlib.brotliCompressSync(Buffer.alloc(bomb, ' '), fastest), 'br'],
-  ])(
-    'grows by less than 256 MiB while a compressed body of 129 MiB is refused with 413: %s [error-413]',
-    async (what, make, coding) => {
-      const body = make()
-      let posted: Posted | undefined
-      const growth = await peakGrowthBytes(api.pid, async () => {
-        posted = await post([body], { 'content-encoding': coding })
-      })
-      expect(posted?.status).toBe(413)
-      expect(JSON.parse(posted?.body ?? '')).toEqual({
-        error: {
-          message: 'request body exceeds 128 MB: request body too large',
-          type: 'new_api_error',
-          param: '',
-          code: 'read_request_body_failed',
-        },
-      })
-      console.log(`129 MiB ${what}: +${Math.round(growth / mebibyte)} MiB`)
-      expect(growth).toBeLessThan(256 * mebibyte)
-    },
-  )
-
-  it('grows by less than 250 MiB during an edit with 16 images of 64 MiB in total [image-6, image-7]', async () => {
-    const images = Array.from({ length: 16 }, (_, i) => paddedPng(4 * mebibyte, i))
+  it('grows by less than 256 MiB while a compressed body of 129 MiB is refused with 413 [error-413]', async () => {
+    const body = zlib.gzipSync(`{"prompt":"${'a'.repeat(129 * mebibyte)}"}`, { level: 1 })
     let posted: Posted | undefined
     const growth = await peakGrowthBytes(api.pid, async () => {
-      posted = await post(largeEdit(images))
+      posted = await post([body], { 'content-encoding': 'gzip' })
     })
-    expect(posted?.status).toBe(202)
-    const record = await client.ended(JSON.parse(posted?.body ?? '').task_id)
-    expect(record.status).toBe('succeeded')
-    const [call] = await service.simulator.calls({ prompt: 'Bodies: together' })
-    expect(call?.images.map(({ bytes }) => bytes)).toEqual(images.map(({ length }) => length))
-    console.log(`64 MiB of images: +${Math.round(growth / mebibyte)} MiB`)
-    expect(growth).toBeLessThan(250 * mebibyte)
+    expect(posted?.status).toBe(413)
+    expect(JSON.parse(posted?.body ?? '')).toEqual({
+      error: {
+        message: 'request body exceeds 128 MB: request body too large',
+        type: 'new_api_error',
+        param: '',
+        code: 'read_request_body_failed',
+      },
+    })
+    expect(growth).toBeLessThan(256 * mebibyte)
   })
 
-  it('grows by less than 450 MiB during three such bodies at once, while others are answered', async () => {
-    const images = Array.from({ length: 16 }, (_, i) => paddedPng(4 * mebibyte, i))
+  it('grows by less than 450 MiB during three edits with images of 64 MiB at once, while others are answered; the images arrive as they were sent [image-5, image-6, image-7]', async () => {
+    const images = imagesOf(twenty, twenty, twenty, four)
     const [first, second] = [await service.account(), await service.account()]
     const posted: Posted[] = []
     let slowestMs = 0
@@ -122,93 +95,59 @@ describe('the memory of the API', () => {
         const startedAtMs = performance.now()
         await client.accepted(generateBody())
         slowestMs = Math.max(slowestMs, performance.now() - startedAtMs)
-        if ((await Promise.race([all, sleep(200)])) === 'all') break
+        if ((await Promise.race([all, sleep(1_000)])) === 'all') break
       }
     })
+    expect(posted).toHaveLength(3)
     for (const { status, headers } of posted) {
       expect([status, headers['retry-after']]).toEqual(status === 429 ? [429, '5'] : [202, '3'])
     }
-    const refused = posted.filter(({ status }) => status === 429).length
-    console.log(
-      `three bodies: +${Math.round(growth / mebibyte)} MiB, ${refused} refused, others within ${Math.round(slowestMs)} ms`,
-    )
-    expect(posted).toHaveLength(3)
     expect(growth).toBeLessThan(450 * mebibyte)
     // Other tests need the same cores. `npm run bench -- door` measures the time.
     expect(slowestMs).toBeLessThan(10_000)
+    const [call] = await service.simulator.waitForCalls(1, { prompt: 'Bodies: together' })
+    expect(call?.images.map(({ bytes }) => bytes)).toEqual(images.map(({ length }) => length))
   })
 })
 
-const refusedAt = (param: string) => ({ error: { code: 'invalid_image', param } })
-
-describe('the image size limit of an edit', () => {
-  it.each([
-    ['one image of 20 MiB [image-5]', [20], 0, { status: 'queued' }],
-    ['one image of 20 MiB and one byte [image-5]', [20], 1, refusedAt('input_images[0].data')],
-    ['four images of 64 MiB and one byte [image-6]', [20, 20, 20, 4], 1, refusedAt('input_images')],
-  ])('is exact to the byte: %s', async (_what, mebibytes, more, answer) => {
-    const sizes = mebibytes.map(
-      (size, i) => size * mebibyte + (i + 1 < mebibytes.length ? 0 : more),
-    )
-    const posted = await post(largeEdit(sizes.map((bytes, i) => paddedPng(bytes, i))))
-    expect(JSON.parse(posted.body)).toMatchObject(answer)
-  })
+it.each([
+  ['one image has 20 MiB and one byte [image-5]', [twenty + 1], 'input_images[0].data'],
+  ['all have 64 MiB and one byte [image-6]', [twenty, twenty, twenty, four + 1], 'input_images'],
+])('an edit is refused when %s', async (_what, sizes, param) => {
+  const posted = await post(largeEdit(imagesOf(...sizes)))
+  expect(JSON.parse(posted.body)).toMatchObject({ error: { code: 'invalid_image', param } })
 })
 
 describe('a body in a content coding', () => {
   const text = JSON.stringify(editBody())
-  it.each([
-    ['gzip', zlib.gzipSync(text)],
-    ['deflate', zlib.deflateSync(text)],
-    ['br', zlib.brotliCompressSync(text)],
-    ['zstd', zlib.zstdCompressSync(text)],
-    ['identity', Buffer.from(text)],
-  ])('is accepted: %s [answer-3]', async (coding, body) => {
-    const { status } = await post([body], { 'content-encoding': coding })
-    expect(status).toBe(202)
+
+  it('is accepted in each of the known ones, and is the same request in all [answer-3]', async () => {
+    const bodies = {
+      gzip: zlib.gzipSync(text),
+      deflate: zlib.deflateSync(text),
+      br: zlib.brotliCompressSync(text),
+      zstd: zlib.zstdCompressSync(text),
+      identity: Buffer.from(text),
+    }
+    const ids = new Set<string>()
+    for (const [coding, body] of Object.entries(bodies)) {
+      const posted = await post([body], { 'content-encoding': coding, 'idempotency-key': 'coded' })
+      expect([coding, posted.status]).toEqual([coding, 202])
+      ids.add(JSON.parse(posted.body).task_id)
+    }
+    expect(ids.size).toBe(1)
   })
 
   it.each([
     ['compress', Buffer.from(text), 'unsupported_content_encoding'],
     ['gzip, zstd', zlib.zstdCompressSync(zlib.gzipSync(text)), 'unsupported_content_encoding'],
     ['gzip', Buffer.from(text), 'read_request_body_failed'],
-    ['gzip', zlib.gzipSync(text).subarray(0, -9), 'read_request_body_failed'],
   ])(
     'returns 400 when there are several codings, the coding is unknown or the body cannot be decoded: %s [answer-3]',
     async (coding, body, code) => {
       const posted = await post([body], { 'content-encoding': coding })
       expect(posted.status).toBe(400)
-      expect(codeOf(posted.body)).toBe(code)
+      expect(JSON.parse(posted.body)).toMatchObject({ error: { code } })
     },
   )
-})
-
-describe('a prompt of 3 MB', () => {
-  it('succeeds; neither the prompt nor a key appears in the Temporal history or in a log [answer-5]', async () => {
-    const canary = 'canary-of-the-bodies-prompt'
-    const prompt = `${canary} ${'lighthouse äöü 灯台 '.repeat(125_000)}`
-    expect(Buffer.byteLength(prompt)).toBeGreaterThan(3_000_000)
-    const key = 'canary-of-the-bodies-key'
-    const { task_id } = await client.accepted(generateBody({ prompt }), { 'idempotency-key': key })
-    expect((await client.ended(task_id)).status).toBe('succeeded')
-    expect((await service.simulator.calls({ prompt: canary })).map((call) => call.prompt)).toEqual([
-      prompt,
-    ])
-
-    // The workflow completes a moment after its task.
-    const history = await until('a closed workflow', async () => {
-      const events = (await fetchHistory(service.temporal.temporal, task_id)) ?? ''
-      return events.includes('WORKFLOW_EXECUTION_COMPLETED') ? events : undefined
-    })
-    console.log(`history: ${history.length} bytes`)
-    expect(history.length).toBeLessThan(50_000)
-    const logs = service.logs() + api.output()
-    expect(logs).toContain(task_id)
-    for (const secret of [canary, key, account.secret, 'upstream-credential-b']) {
-      for (const text of [history, logs]) {
-        expect(text).not.toContain(secret)
-        expect(text).not.toContain(Buffer.from(secret).toString('base64').slice(0, -4))
-      }
-    }
-  })
 })

@@ -4,17 +4,10 @@ import { listKeys } from '../../src/store/accounts/apiKeys.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
-import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
 import { calmService } from '../support/service/calmService.ts'
 
 const service = await calmService()
-
-type ListedKey = {
-  readonly key_id: string
-  readonly budget: string | null
-  readonly used: number | null
-  readonly renews_at: string | null
-}
 
 const cli = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
 
@@ -89,27 +82,5 @@ describe('a budget of a key', () => {
     const retried = await cli<{ task_id: string }>('task', 'retry', task_id)
     expect((await client.lookup(retried.task_id)).status).toBe(200)
     expect(await used()).toBe(6)
-  })
-
-  it('is set and removed by `key budget`, and earlier submits of the period count [budget-1]', async () => {
-    const account = await service.account()
-    const client = createClient(service.url, account.secret)
-    await client.accepted(low)
-    const set = await cli<readonly unknown[]>('key', 'budget', account.keyId, '11/month')
-    expect(set).toMatchObject({ key_id: account.keyId, budget: '11/month', used: 6 })
-    expect((await client.submit(low)).status).toBe(403)
-    const list = ['key', 'list', account.name]
-    const text = await runDarkroom(list, service.environment)
-    expect(text?.stdout).toMatch(/BUDGET +USED +RENEWS/)
-    expect(text?.stdout).toMatch(/11\/month +6 +\d{4}-\d{2}-01 00:00:00/)
-    await cli('key', 'budget', account.keyId, '12/month')
-    expect((await client.submit(low)).status).toBe(202)
-    await cli('key', 'budget', account.keyId, 'none')
-    const [key] = await cli<readonly ListedKey[]>('key', 'list', account.name)
-    expect(key).toMatchObject({ budget: null, used: null, renews_at: null })
-    expect((await client.submit(low)).status).toBe(202)
-    const create = ['key', 'create', account.name, '--budget', '5/hour']
-    const { secret } = await cli<{ secret: string }>(...create)
-    expect((await createClient(service.url, secret).submit(low)).status).toBe(403)
   })
 })

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
-import { editBody, generateBody } from '../support/clients/requestBodies.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { redPixelPng } from '../support/images.ts'
@@ -30,19 +30,7 @@ const cases = [
     differing: /^\{"created":\d+,/,
   },
   {
-    what: 'edits and tasks',
-    sync: () => call.edit(client, { prompt: 'contents two', size, quality }),
-    async: () => client.submit(editBody({ prompt: 'contents two', size, quality })),
-    differing: /^\{"created":\d+,/,
-  },
-  {
     what: 'generateContent and asyncGenerateContent',
-    sync: () => call.content(client, 'generateContent', contents('contents three')),
-    async: () => call.content(client, 'asyncGenerateContent', contents('contents three')),
-    differing: /"responseId":"[^"]+"/,
-  },
-  {
-    what: 'generateContent and asyncGenerateContent with an image',
     sync: () => call.content(client, 'generateContent', contents('contents four', true)),
     async: () => call.content(client, 'asyncGenerateContent', contents('contents four', true)),
     differing: /"responseId":"[^"]+"/,
@@ -72,7 +60,6 @@ describe.each(cases)(
 
 describe('a synchronous image response', () => {
   it.each([
-    ['a generation', () => call.generate(client, { prompt: 'contents five', size })],
     [
       'an edit',
       () => call.edit(client, { prompt: 'contents six', size, model: 'familyb-image-2-web' }),
@@ -150,7 +137,6 @@ describe('a content request', () => {
     ['[sim:finish reason=IMAGE_SAFETY]', 'content_policy_violation', 'candidates'],
     ['[sim:block reason=PROHIBITED_CONTENT]', 'content_policy_violation', 'promptFeedback'],
     ['[sim:no-image]', 'no_image_generated', 'candidates'],
-    ['[sim:text-only]', 'no_image_generated', 'candidates'],
   ])(
     'returns the native 200 when the model refuses (%s); the task fails and costs nothing [content-5]',
     async (fault, code, member) => {

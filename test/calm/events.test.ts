@@ -78,13 +78,6 @@ describe.concurrent('GET /v1/tasks/{id}/events', () => {
     expect([over.status, await over.text()]).toEqual([204, ''])
   })
 
-  it('sends the end of a task that has ended, also when it failed', async () => {
-    const taskId = await submit('events refused [sim:moderation]')
-    await client.ended(taskId)
-    const { events } = await readEvents(await openEvents(second, taskId))
-    expect(events).toMatchObject([{ id: 1_000, record: { status: 'failed' } }])
-  })
-
   it('answers the same 404 for a task of another account and an unknown task [ext-3]', async () => {
     const taskId = await submit('events foreign')
     const stranger = createClient(service.url, (await service.account()).secret)

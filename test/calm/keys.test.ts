@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Client, Submitted } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
+import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
@@ -8,6 +9,7 @@ import type { TestAccount } from '../support/service/testAccount.ts'
 import { calmService } from '../support/service/calmService.ts'
 
 const service = await calmService()
+const keyed = createClient(service.url, (await service.account()).secret)
 
 afterEach(() => assertLedgerVerifies(service.pool))
 
@@ -83,38 +85,43 @@ describe('one idempotency key', () => {
   })
 })
 
-describe('many idempotency keys', () => {
-  const credits = 6
-  const body = generateBody({ quality: 'low', prompt: 'Keys: ten of us' })
+const send = (keys: readonly string[], encoding?: BufferEncoding) => {
+  const lines = keys.map((key) => `Idempotency-Key: ${key}`)
+  const head = [`Authorization: ${keyed.authorization}`, ...lines]
+  return sendRaw(service.url, rawPost('/v1/images/tasks', head, generateBody(), encoding))
+}
 
-  it('make exactly 10 tasks from 64 concurrent submits when the balance pays for 10; replays cost nothing [money-1, idem-6]', async () => {
-    const account = await service.account(10 * credits)
-    const client = clientsOf(account)
-    const submit = (turn: number) =>
-      client(turn).submit(body, { 'idempotency-key': `many-${turn}` })
-    const answers = await Promise.all(
-      Array.from({ length: many }, async (_, turn) => {
-        const answer = await submit(turn)
-        return { turn, status: answer.status, body: JSON.parse(await answer.text()) }
-      }),
-    )
-    const accepted = answers.filter(({ status }) => status === 202)
-    const refused = answers.filter(({ status }) => status === 403)
-    expect([accepted.length, refused.length]).toEqual([10, 54])
-    const balance = await balanceOf(service.pool, account.accountId)
-    expect(balance).toMatchObject({ available: 0 })
+describe('an Idempotency-Key', () => {
+  it.each([
+    ['255 bytes above ASCII', 'é'.repeat(255), 'latin1'],
+    ['254 bytes in 127 letters', 'é'.repeat(127), 'utf8'],
+  ] as const)(
+    'is accepted and replays by its bytes: %s [idem-2, idem-4]',
+    async (_what, key, encoding) => {
+      for (const replayed of ['false', 'true']) {
+        expect(await send([key], encoding)).toMatch(
+          new RegExp(`^HTTP/1.1 202 [\\s\\S]*idempotent-replayed: ${replayed}`, 'i'),
+        )
+      }
+    },
+  )
 
-    const replay = await submit(accepted[0]?.turn ?? -1)
-    expect(replay.status).toBe(202)
-    expect(replay.headers.get('idempotent-replayed')).toBe('true')
-    expect(await replay.json()).toEqual(accepted[0]?.body)
+  it.each([
+    ['256 bytes', ['k'.repeat(256)], 'latin1'],
+    ['256 bytes in 128 letters', ['é'.repeat(128)], 'utf8'],
+    ['empty', [''], 'latin1'],
+    ['sent twice', ['a', 'a'], 'latin1'],
+  ] as const)('returns 400: %s [idem-4]', async (_what, keys, encoding) => {
+    const answer = await send(keys, encoding)
+    expect(answer).toMatch(/^HTTP\/1.1 400 /)
+    expect(answer).toContain('"param":"Idempotency-Key","code":"invalid_value"')
+  })
 
-    await Promise.all(accepted.map((one) => client(0).ended(one.body.task_id)))
-    expect(await balanceOf(service.pool, account.accountId)).toEqual({
-      available: 0,
-      held: 0,
-      spent: 10 * credits,
-    })
-    expect(await service.simulator.calls({ prompt: 'Keys: ten of us' })).toHaveLength(10)
+  it('belongs to its account: another account makes its own task with the same key [idem-5]', async () => {
+    const headers = { 'idempotency-key': 'shared' }
+    const other = createClient(service.url, (await service.account()).secret)
+    const mine = await keyed.accepted(generateBody(), headers)
+    const theirs = await other.accepted(generateBody({ prompt: 'Another' }), headers)
+    expect(theirs.task_id).not.toBe(mine.task_id)
   })
 })

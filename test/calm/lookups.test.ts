@@ -4,6 +4,9 @@ import { newTaskId } from '../../src/domain/ids.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { balanceOf } from '../support/database/money.ts'
+import { countOf } from '../support/database/testAccept.ts'
 import { calmService } from '../support/service/calmService.ts'
 
 const service = await calmService()
@@ -43,19 +46,16 @@ describe('a lookup', () => {
     },
   )
 
-  it.each([
-    'x',
-    'task_',
-    `task_${'a'.repeat(31)}`,
-    `task_${'a'.repeat(33)}`,
-    `task_${'-'.repeat(32)}`,
-  ])('returns 400 in the short envelope for a malformed id: %s [lookup-3]', async (id) => {
-    for (const path of [`/v1/tasks/${id}`, `/v1/task/${id}`, `/v1/tasks/${id}/result`]) {
-      const answer = await ask(path)
-      expect(answer.status).toBe(400)
-      expect(await answer.json()).toEqual({ error: { code: 'invalid_request', message } })
-    }
-  })
+  it.each(['x', `task_${'a'.repeat(33)}`, `task_${'-'.repeat(32)}`])(
+    'returns 400 in the short envelope for a malformed id: %s [lookup-3]',
+    async (id) => {
+      for (const path of [`/v1/tasks/${id}`, `/v1/task/${id}`, `/v1/tasks/${id}/result`]) {
+        const answer = await ask(path)
+        expect(answer.status).toBe(400)
+        expect(await answer.json()).toEqual({ error: { code: 'invalid_request', message } })
+      }
+    },
+  )
 
   it('returns 401 in the short envelope without a key [lookup-3, auth-1]', async () => {
     const answer = await fetch(`${service.url}/v1/tasks/${taskId}`)
@@ -122,6 +122,26 @@ describe('authentication', () => {
     expect((await send()).status).toBe(202)
     await service.pool.query(`update api_key set ${change} where key_id = $1`, [keyId])
     expect((await send()).status).toBe(401)
+  })
+
+  it('returns 403 on every route that makes a task when the balance is too small, and holds nothing [auth-3]', async () => {
+    const { accountId, secret } = await service.account(5)
+    const by = createClient(service.url, secret)
+    const contents = { contents: [{ parts: [{ text: 'x' }] }] }
+    const answers = [
+      await by.submit(generateBody()),
+      await call.generate(by, { prompt: 'x' }),
+      await call.edit(by, { prompt: 'x' }),
+      await call.content(by, 'generateContent', contents),
+      await call.content(by, 'asyncGenerateContent', contents),
+    ]
+    for (const answer of answers) {
+      expect(answer.status).toBe(403)
+      const code = 'insufficient_user_quota'
+      expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
+    }
+    expect(await countOf(service.pool, 'task', accountId)).toBe(0)
+    expect(await balanceOf(service.pool, accountId)).toMatchObject({ available: 5, held: 0 })
   })
 
   it('returns 403 for a model that the account may not use [auth-4]', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { familyBModels } from '../../src/domain/models/models.ts'
-import { generateBody } from '../support/clients/requestBodies.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { calmService } from '../support/service/calmService.ts'
 
@@ -54,17 +53,6 @@ describe('a generation of a client made for OpenAI', () => {
     expect(calls).toHaveLength(1)
     expect(JSON.stringify(calls[0]?.body)).not.toMatch(/somebody|moderation|auto/)
   })
-
-  it('is told what to send in place of another value [client-2]', async () => {
-    const { status, body } = await post('/v1/images/generations', {
-      model,
-      prompt: 'x',
-      response_format: 'url',
-    })
-    expect(status).toBe(400)
-    expect(body.error).toMatchObject({ code: 'invalid_value', param: 'response_format' })
-    expect(body.error.message).toContain('/v1/images/tasks')
-  })
 })
 
 describe('an edit of a client made for OpenAI', () => {
@@ -84,22 +72,6 @@ describe('an edit of a client made for OpenAI', () => {
       expect((await post('/v1/images/edits', form)).status).toBe(200)
     },
   )
-})
-
-describe('a submit with null', () => {
-  it('is the submit without that field [client-4]', async () => {
-    const body = generateBody({ prompt: 'realClients, null' })
-    const unset = { ...body, size: null, quality: null, n: null, input_images: null }
-    const first = await post('/v1/images/tasks', unset, 'real-2')
-    const second = await post('/v1/images/tasks', body, 'real-2')
-    expect([first.status, second.status]).toEqual([202, 202])
-    expect(second.body.task_id).toBe(first.body.task_id)
-    const missing = await post('/v1/images/tasks', { ...body, prompt: null })
-    expect(missing.body.error).toMatchObject({
-      code: 'missing_required_parameter',
-      param: 'prompt',
-    })
-  })
 })
 
 describe("a call of Google's clients", () => {
@@ -141,18 +113,6 @@ describe("a call of Google's clients", () => {
     expect(status).toBe(200)
     const [call] = await service.simulator.calls({ model: familyA, prompt })
     expect(call?.images).toHaveLength(1)
-  })
-
-  it('waits for the image under both prefixes [client-6]', async () => {
-    for (const version of ['v1', 'v1beta']) {
-      const body = { contents: [{ parts: [{ text: `realClients, ${version}` }] }] }
-      const { status, body: answer } = await post(
-        `/${version}/models/${familyA}:generateContent`,
-        body,
-      )
-      expect(status).toBe(200)
-      expect(answer.modelVersion).toBe(familyA)
-    }
   })
 
   it('that would stream is a 404 which names the operation that does not [client-7]', async () => {

@@ -36,19 +36,16 @@ const firstType = 'input_images[0].mime_type'
 describe('a submit with a wrong value', () => {
   it.each([
     ['no model [task-1]', { model: undefined }, 'missing_required_parameter model'],
-    ['a null model', { model: null }, 'missing_required_parameter model'],
     ['an unknown model [model-2]', { model: 'familyc-1' }, 'model_not_found model'],
     ['no action [task-1]', { action: undefined }, 'missing_required_parameter action'],
     ['an unknown action [task-2]', { action: 'vary' }, 'invalid_value action'],
     ['no prompt [task-1]', { prompt: undefined }, 'missing_required_parameter prompt'],
     ['an empty prompt [task-3]', { prompt: '' }, 'invalid_value prompt'],
-    ['a prompt that is no text', { prompt: ['x'] }, 'invalid_value prompt'],
     ['NUL [task-14]', { prompt: 'a\0b' }, 'invalid_value prompt'],
     ['a lone surrogate [task-14]', { prompt: 'a\ud800b' }, 'invalid_value prompt'],
     ['n of 2 [task-12]', { n: 2 }, 'invalid_value n'],
     ['n as text [task-12]', { n: '1' }, 'invalid_value n'],
     ['an unknown field [task-13]', { style: 'vivid' }, 'unknown_parameter style'],
-    ['a key of every object', { constructor: 1 }, 'unknown_parameter constructor'],
     ['a long unknown field', { ['x'.repeat(10_000)]: 1 }, `unknown_parameter ${'x'.repeat(200)}…`],
     ['an unknown quality [task-9]', { quality: 'best' }, 'invalid_value quality'],
     ['a size that no family has [task-6]', { size: '512x512' }, 'invalid_value size'],
@@ -65,11 +62,6 @@ describe('a submit with a wrong value', () => {
       { model: familyA, aspect_ratio: '7:3' },
       'invalid_value aspect_ratio',
     ],
-    [
-      'a ratio the model lacks [task-7]',
-      { model: familyA, aspect_ratio: '1:8' },
-      'invalid_value aspect_ratio',
-    ],
     ['images on generate [task-5]', { input_images: [inputImage()] }, 'invalid_value input_images'],
     ['edit without images [task-4]', { action: 'edit' }, 'missing_required_parameter input_images'],
     ['edit with an empty image list [task-4]', edited(), 'invalid_value input_images'],
@@ -77,11 +69,6 @@ describe('a submit with a wrong value', () => {
     ['an image that is not an object', edited(7), 'invalid_value input_images[0]'],
     ['a type that differs from the bytes [image-3]', edited(webp), `invalid_image ${firstData}`],
     ['an unsupported image type [image-2]', edited(gif), `invalid_value ${firstType}`],
-    [
-      'bytes that are no image',
-      edited(inputImage(), { mime_type: png, data: 'QUJD' }),
-      'invalid_image input_images[1].data',
-    ],
     [
       'a data-URL prefix [image-4]',
       edited({ mime_type: png, data: `data:${png};base64,${data}` }),
@@ -114,11 +101,8 @@ describe('a submit with a wrong value', () => {
   it.each([
     ['a duplicate field', '{"prompt":"a","prompt":"b"}', 'invalid_json prompt'],
     ['broken JSON', '{"prompt":', 'invalid_json null'],
-    ['no bytes', '', 'invalid_json null'],
-    ['a list', '[]', 'invalid_json null'],
     ['a text', '"text"', 'invalid_json null'],
     ['a number out of range', '{"n":1e999}', 'invalid_value n'],
-    ['nothing but a number out of range', '1e999', 'invalid_value null'],
     ['NUL in the name of a field', '{"a\\u0000":1}', 'invalid_value null'],
     [
       'a prototype',
@@ -142,10 +126,7 @@ describe('a synchronous image request with a wrong value', () => {
   it.each([
     ['an unknown model', { model: 'familyc-1' }, 'model_not_found model'],
     ['a model of family A [model-3]', { model: familyA }, 'model_not_found model'],
-    ['an empty prompt', { prompt: '' }, 'invalid_value prompt'],
-    ['an unknown size', { size: '512x512' }, 'invalid_value size'],
     ['a K tier', { size: '1K' }, 'invalid_value size'],
-    ['an unknown quality', { quality: 'best' }, 'invalid_value quality'],
     ['two images', { n: '2' }, 'invalid_value n'],
     ['an aspect ratio', { aspect_ratio: '1:1' }, 'unknown_parameter aspect_ratio'],
     ['a mask', { mask: 'x' }, 'unknown_parameter mask'],
@@ -153,12 +134,6 @@ describe('a synchronous image request with a wrong value', () => {
     const fields = { prompt: 'x', ...given }
     expect(await refusalOf(await call.generate(client, fields))).toBe(refusal)
     expect(await refusalOf(await call.edit(client, fields))).toBe(refusal)
-  })
-
-  it('returns 400 for n as text, which only a form has [sync-5]', async () => {
-    expect(await refusalOf(await call.generate(client, { prompt: 'x', n: '1' }))).toBe(
-      'invalid_value n',
-    )
   })
 
   it('requires a model, a prompt and, for an edit, an image [sync-4]', async () => {
@@ -187,21 +162,8 @@ describe('a content request with a wrong value', () => {
       'invalid_value contents[0].role',
     ],
     ['a tool', { tools: [{}] }, 'invalid_value tools'],
-    ['tool_config', { tool_config: {} }, 'unknown_parameter tool_config'],
-    ['cachedContent', { cachedContent: 'x' }, 'unknown_parameter cachedContent'],
     ['cached_content', { cached_content: 'x' }, 'unknown_parameter cached_content'],
-    ['fileData', part({ fileData: {} }), 'unknown_parameter contents[0].parts[1].fileData'],
     ['file_data', part({ file_data: {} }), 'unknown_parameter contents[0].parts[1].file_data'],
-    [
-      'a media type',
-      config({ responseMimeType: 'x' }),
-      'unknown_parameter generationConfig.responseMimeType',
-    ],
-    [
-      'a media type in snake_case',
-      { generation_config: { response_mime_type: 'x' } },
-      'unknown_parameter generation_config.response_mime_type',
-    ],
     [
       'stop sequences',
       config({ stopSequences: ['x'] }),
@@ -218,16 +180,10 @@ describe('a content request with a wrong value', () => {
       'invalid_value generationConfig.responseModalities',
     ],
     [
-      'a pixel size',
-      config({ imageConfig: { imageSize: '1024x1024' } }),
-      'invalid_value generationConfig.imageConfig.imageSize',
-    ],
-    [
       'a ratio that the model lacks',
       { generation_config: { image_config: { aspect_ratio: '1:8' } } },
       'invalid_value generation_config.image_config.aspect_ratio',
     ],
-    ['a seed too large', config({ seed: 2 ** 40 }), 'invalid_value generationConfig.seed'],
     [
       'one field in both casings',
       { ...config({}), generation_config: {} },

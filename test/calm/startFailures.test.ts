@@ -1,49 +1,65 @@
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
 import { freePort } from '../support/ports.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { upstreamCredentials } from '../support/service/simulatorFile.ts'
 import { startDarkroomProcess } from '../support/service/testService.ts'
 import { tempFolder } from '../support/tempFolder.ts'
+import { until } from '../support/timing.ts'
 
 const service = await calmService()
 
-const ports = {
-  api: ['PORT', 'INTERNAL_PORT'],
-  worker: ['WORKER_INTERNAL_PORT'],
-  admin: ['ADMIN_PORT'],
-} as const
-type Name = keyof typeof ports
-
-async function startWith(name: Name, changed: Readonly<Record<string, string>>): Promise<void> {
+async function startWith(
+  name: 'api' | 'worker' | 'admin',
+  changed: Readonly<Record<string, string>>,
+): Promise<void> {
   const free = { PORT: '0', INTERNAL_PORT: '0', WORKER_INTERNAL_PORT: '0', ADMIN_PORT: '0' }
   const ADMIN_KEYS = 'me:secret-of-an-operator'
-  const environment = {
-    ...service.environment,
-    ...upstreamCredentials,
-    ADMIN_KEYS,
-    ...free,
-    ...changed,
-  }
+  const given = { ...service.environment, ...upstreamCredentials, ADMIN_KEYS }
+  const environment = { ...given, ...free, ...changed }
   await (await startDarkroomProcess(name, tempFolder(), environment)).stop()
 }
 
-describe.each<Name>(['api', 'worker', 'admin'])('a process that cannot start: %s', (name) => {
-  it('names the database variable when PostgreSQL is unreachable', async () => {
-    const away = { DATABASE_URL: `postgres://darkroom@127.0.0.1:${await freePort()}/darkroom` }
-    await expect(startWith(name, away)).rejects.toThrow(
-      /^PostgreSQL at 127\.0\.0\.1:\d+ \(DATABASE_URL\) cannot be reached: connect ECONNREFUSED/m,
-    )
-  })
+it('a worker that cannot start names the database variable when PostgreSQL is unreachable', async () => {
+  const away = { DATABASE_URL: `postgres://darkroom@127.0.0.1:${await freePort()}/darkroom` }
+  await expect(startWith('worker', away)).rejects.toThrow(
+    /^PostgreSQL at 127\.0\.0\.1:\d+ \(DATABASE_URL\) cannot be reached: connect ECONNREFUSED/m,
+  )
+})
 
-  it.each(ports[name])('names %s when the port is in use', async (variable) => {
-    const server = createServer((socket) => void socket.destroy()).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => void server.close())
-    const port = String(Object(server.address()).port)
-    await expect(startWith(name, { [variable]: port })).rejects.toThrow(
-      new RegExp(`HOST \\S+, ${variable} ${port}: listen EADDRINUSE`),
-    )
+it.each([
+  ['api', 'INTERNAL_PORT'],
+  ['admin', 'ADMIN_PORT'],
+] as const)('a process that cannot start names its port that is in use: %s %s', async (...of) => {
+  const [name, variable] = of
+  const server = createServer((socket) => void socket.destroy()).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const port = String(Object(server.address()).port)
+  await expect(startWith(name, { [variable]: port })).rejects.toThrow(
+    new RegExp(`HOST \\S+, ${variable} ${port}: listen EADDRINUSE`),
+  )
+})
+
+it('an API that runs as in production says that it is not ready while it still serves, ends with 0, and leaves no temporary file', async () => {
+  const TMPDIR = tempFolder()
+  const INTERNAL_PORT = String(await freePort())
+  const { PORT: _port, ...environment } = service.environment
+  const own = { ...environment, TMPDIR, INTERNAL_PORT }
+  const api = await startDarkroomProcess('api', tempFolder(), own, { alone: true })
+  onTestFinished(() => api.stop(0))
+  const client = createClient(api.url, (await service.account()).secret)
+  api.signal('SIGTERM')
+  await until('not ready', async () => {
+    const { status } = await fetch(`http://127.0.0.1:${INTERNAL_PORT}/readyz`)
+    return status === 503 ? true : undefined
   })
+  expect((await fetch(`${api.url}/readyz`)).status).toBe(503)
+  expect((await client.submit(generateBody())).status).toBe(202)
+  expect(await api.ended).toBe(0)
+  expect(readdirSync(TMPDIR)).toEqual([])
 })

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailureCode } from '../../src/domain/failure.ts'
 import { taskFailureMessages } from '../../src/domain/failure.ts'
@@ -7,7 +6,6 @@ import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { balanceOf, moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
-import { darkroomJson } from '../support/service/darkroomCli.ts'
 import { calmService } from '../support/service/calmService.ts'
 
 const models = { A: 'familya-3.1-flash-image', B: 'familyb-image-2-vip' } as const
@@ -48,12 +46,9 @@ const nameOf = (one: { family: Family; fault: string }) => `Ends: ${one.family} 
 async function submit(one: { family: Family; fault: string }): Promise<TaskRecord> {
   const prompt = `${nameOf(one)} [sim:${one.fault}]`
   const body = generateBody({ model: models[one.family], prompt })
-  const key = Buffer.from(keyOf(one), 'utf8').toString('latin1')
-  const { task_id } = await client.accepted(body, { 'idempotency-key': key })
+  const { task_id } = await client.accepted(body)
   return client.ended(task_id)
 }
-
-const keyOf = (one: { family: Family; fault: string }) => `ü ${nameOf(one)}`
 
 function callsOf(one: { family: Family; fault: string }) {
   return service.simulator.calls({ prompt: `${nameOf(one)} [` })
@@ -112,9 +107,6 @@ describe('an unknown outcome', () => {
 
 describe('tasks that failed', () => {
   type Ended = { readonly taskId: string; readonly code: string; readonly model: string }
-  const which = ['--account', account.name, '--code', 'upstream_invalid_request', '--since', '1h']
-  const many = ['task', 'retry', ...which] as const
-  const json = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
   let failed: readonly Ended[]
   beforeAll(async () => {
     await Promise.all(underWay.values())
@@ -150,29 +142,6 @@ describe('tasks that failed', () => {
       const ofChannel = `DarkroomChannel = '${family.toLowerCase()}-main'`
       await expect.poll(found(`${runs} AND ${ofChannel}`)).toEqual(some)
     }
-  })
-
-  it('have a run that Temporal finds by the digest of its idempotency key', async () => {
-    const one = { family: 'B', fault: 'moderation' } as const
-    const digest = createHash('sha256').update(keyOf(one), 'utf8').digest('hex')
-    const taskId = (await underWay.get(nameOf(one)))?.task_id ?? ''
-    await expect.poll(found(`DarkroomKeyDigest = '${digest}'`)).toEqual([taskId])
-  })
-
-  it('are retried together by failure code and age, after a dry run that holds nothing', async () => {
-    const some = failed.filter(({ code }) => code === 'upstream_invalid_request')
-    const wanted = some.map(({ taskId }) => taskId).toSorted()
-    expect(wanted).toHaveLength(2)
-    const dry = await json<{ would_retry: string[] }>(...many, '--dry-run')
-    expect(dry.would_retry.toSorted()).toEqual(wanted)
-    expect(await balanceOf(service.pool, account.accountId)).toMatchObject({ held: 0 })
-    type Retried = { readonly task_id: string; readonly retry_of: string }
-    const { retried, refused } = await json<{ retried: Retried[]; refused: unknown[] }>(...many)
-    expect(retried.map(({ retry_of }) => retry_of).toSorted()).toEqual(wanted)
-    expect(refused).toEqual([])
-    const ends = await Promise.all(retried.map(({ task_id }) => client.ended(task_id)))
-    expect(new Set(ends.map(({ status }) => status))).toEqual(new Set(['succeeded']))
-    expect(await json(...many)).toEqual({ retried: [], refused: [] })
   })
 })
 

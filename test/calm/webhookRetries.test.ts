@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { retryWaitsMs } from '../../src/domain/webhooks/retries.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -51,17 +50,6 @@ describe.concurrent('a delivery that fails', () => {
     expect(Math.floor(totalMs / 3_600_000)).toBe(75)
   })
 
-  it('is delivered after the first wait of 5 seconds when the receiver heals', async () => {
-    const { hook, client, id } = await failingWebhook()
-    await client.accepted(generateBody())
-    await hook.waitFor(1)
-    hook.behave = 200
-    const delivery = await client.seen(id, ({ status }) => status === 'delivered')
-    expect(delivery.attempts.map((attempt) => attempt.http_status)).toEqual([500, 200])
-    const [first, second] = hook.received()
-    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(4_500)
-  })
-
   it('waits as long as Retry-After says, and 24 hours at most [hook-12]', async () => {
     const { hook, client, id } = await failingWebhook()
     for (const [seconds, waitSeconds] of [
@@ -76,14 +64,6 @@ describe.concurrent('a delivery that fails', () => {
       expect(waitMsOf(delivery) / 1000).toBeGreaterThanOrEqual(waitSeconds)
       expect(waitMsOf(delivery) / 1000).toBeLessThan(waitSeconds * 1.1 + 5)
     }
-  })
-
-  it('and has no answer says why', async () => {
-    const { hook, client, id } = await failingWebhook()
-    hook.behave = (request) => request.socket.destroy()
-    await client.accepted(generateBody())
-    const { attempts } = await client.seen(id, triedOnce)
-    expect(attempts).toEqual([{ at: expect.any(String), error: 'connection_failed' }])
   })
 })
 
@@ -122,23 +102,5 @@ describe.concurrent('a receiver that answers 410', () => {
     const after = await client.deliveries(id)
     expect(after.map(({ status }) => status)).toEqual(['delivered', 'failed', 'failed'])
     expect(hook.received()).toHaveLength(3)
-  })
-})
-
-describe.concurrent('a deleted webhook', () => {
-  it('ends what is pending as failed, keeps no address, and receives no further try [hook-5]', async () => {
-    const { hook, client, id } = await failingWebhook()
-    await client.accepted(generateBody())
-    await client.seen(id, triedOnce)
-    await client.call('DELETE', `/v1/webhooks/${id}`)
-    const { rows } = await world.service.pool.query(
-      `select d.status, d.next_attempt_at, w.url from webhook_delivery d join webhook w
-       using (webhook_id) where webhook_id = $1`,
-      [id],
-    )
-    expect(rows).toEqual([{ status: 'failed', next_attempt_at: null, url: '' }])
-    // Longer than the wait of 5 seconds after the first try.
-    await sleep(6_500)
-    expect(hook.received()).toHaveLength(1)
   })
 })

@@ -25,16 +25,10 @@ const operatorFile = {
   prices: [{ model: 'familyb-image-2-vip', credits: 30 }],
 }
 
-/**
- * Opens a `CliWorld`. `DARKROOM_CONFIG` is set only with `withOperatorFile`; its one price, 30 credits,
- * differs from the 10 credits that `insertTask` holds.
- */
-export async function openCliWorld(
-  given: {
-    readonly environment?: Readonly<Record<string, string>>
-    readonly withOperatorFile?: boolean
-  } = {},
-): Promise<CliWorld> {
+export const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
+
+/** Opens a `CliWorld`. The one price of its operator's file, 30 credits, differs from the 10 that `insertTask` holds. */
+export async function openCliWorld(): Promise<CliWorld> {
   const database = await createTestDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'darkroom-cli-'))
   const operatorFilePath = join(folder, 'config.json')
@@ -42,10 +36,9 @@ export async function openCliWorld(
   const environment = {
     DATABASE_URL: database.databaseUrl,
     DATA_DIR: folder,
-    ...defined({
-      DARKROOM_CONFIG: given.withOperatorFile === true ? operatorFilePath : undefined,
-    }),
-    ...given.environment,
+    DARKROOM_CONFIG: operatorFilePath,
+    KEY_PEPPER: `${pepper.id}:${pepper.secret}`,
+    TEMPORAL_UI_URL: 'http://127.0.0.1:8233/',
   }
   return {
     pool: database.pool,

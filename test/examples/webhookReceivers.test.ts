@@ -71,7 +71,6 @@ describe.each([
     ['with another body', () => post(signed([secret]), body.replace('succeeded', 'failed'))],
     ['with another id', () => post({ ...signed([secret]), 'webhook-id': 'whd_forged' })],
     ['without a signature', () => post({ ...signed([secret]), 'webhook-signature': '' })],
-    ['with half a signature', () => post({ ...signed([secret]), 'webhook-signature': 'v1,AAAA' })],
     ['that is six minutes old', () => post(signed([secret], Date.now() - 360_000))],
     ['from six minutes ahead', () => post(signed([secret], Date.now() + 360_000))],
     [

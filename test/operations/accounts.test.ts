@@ -1,11 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import {
-  createAccount,
-  listAccounts,
-  setAccountModels,
-  topUpAccount,
-} from '../../src/operations/accounts.ts'
+import { createAccount, listAccounts, topUpAccount } from '../../src/operations/accounts.ts'
 import { listAudit } from '../../src/operations/audit.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
@@ -61,31 +56,6 @@ describe('a topup', () => {
       }),
       { action: 'account.topup', params: { credits: -31 }, outcome: 'insufficient_credits' },
     ])
-  })
-})
-
-it('a refused change writes its row of the audit and nothing else', async () => {
-  expect(await topUpAccount(deps(), { name: 'nobody', credits: 5 })).toEqual({
-    ok: false,
-    failure: { kind: 'not_found', what: 'account named "nobody"' },
-  })
-  await createAccount(deps(), { name: 'taken', credits: 5 })
-  await createAccount(deps(), { name: 'taken', credits: 7 })
-  expect(await auditOf('nobody')).toMatchObject([{ outcome: 'not_found' }])
-  expect(await auditOf('taken')).toMatchObject([
-    { outcome: 'done' },
-    { outcome: 'account_exists', params: { credits: 7 } },
-  ])
-  expect(await verifyLedger(database.pool)).toEqual([])
-})
-
-it('the models of an account are set, and set free again', async () => {
-  await createAccount(deps(), { name: 'models', credits: 0 })
-  const models = ['familyb-image-2-vip'] as const
-  const set = await setAccountModels(deps(), { name: 'models', models })
-  expect(set).toMatchObject({ value: { name: 'models', models } })
-  expect(await setAccountModels(deps(), { name: 'models' })).toMatchObject({
-    value: { models: null },
   })
 })
 

@@ -127,21 +127,18 @@ describe('task retry', () => {
     await retried(taskId, 20)
   })
 
-  it('refuses a task whose prompt is no longer kept', async () => {
-    const { taskId, accountId } = await acceptedTask({})
-    await database.pool.query('update task set retry_until = now() where task_id = $1', [taskId])
+  it('refuses a task whose prompt is no longer kept, and one whose inputs are being swept', async () => {
+    const forgotten = await acceptedTask({})
+    const forget = 'update task set retry_until = now() where task_id = $1'
+    await database.pool.query(forget, [forgotten.taskId])
     expect(await forgetRequests(database.pool, 10)).toBe(1)
-    expect(await createRetry()(taskId)).toEqual(refused('inputs_gone', 'no longer stored'))
-    expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 100, held: 0 })
-  })
-
-  it('refuses a task whose inputs are being swept', async () => {
-    const { taskId, uploadId, accountId } = await acceptedTask({})
-    await database.pool.query(`update upload set sweep_after = '-infinity' where upload_id = $1`, [
-      uploadId,
-    ])
-    expect(await createRetry()(taskId)).toEqual(refused('inputs_gone', 'no longer stored'))
-    expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 100, held: 0 })
+    const swept = await acceptedTask({})
+    const sweep = `update upload set sweep_after = '-infinity' where upload_id = $1`
+    await database.pool.query(sweep, [swept.uploadId])
+    for (const { taskId, accountId } of [forgotten, swept]) {
+      expect(await createRetry()(taskId)).toEqual(refused('inputs_gone', 'no longer stored'))
+      expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 100, held: 0 })
+    }
   })
 
   it('refuses a task that is not failed, and one that does not exist', async () => {

@@ -77,7 +77,7 @@ const pairs = operatorUsageGroups.flatMap((one) => [
 ])
 
 describe('usage of all accounts', () => {
-  it('equals a count by hand for every one and two groups, also after a purge', async () => {
+  it('equals a count by hand for every one and two groups, also after a purge [usage-3]', async () => {
     const ended = await insertRandom()
     const sorted = (rows: readonly (readonly unknown[])[]) => rows.map(String).toSorted()
     for (const groupBy of pairs) {

@@ -25,7 +25,6 @@ const image = paddedPng(3 * mebibyte, 7)
 const service = await startTestService({
   channel: { concurrencyMax },
   simulator: { latency: 100, image },
-  environment: { UPSTREAM_CALLS_MAX: '1' },
 })
 afterAll(() => service.stop())
 beforeEach(async () => {
@@ -46,7 +45,6 @@ async function tasks(): Promise<readonly Task[]> {
 
 const accepted = () => until('the task', async () => (await tasks())[0])
 const web = 'familyb-image-2-web'
-const lite = 'familya-3.1-flash-lite-image'
 
 const generations = (prompt: string, model = 'familyb-image-2-vip'): RawCall => ({
   path: '/v1/images/generations',
@@ -62,15 +60,11 @@ async function fillChannel(): Promise<void> {
   await service.simulator.waitForCalls(before + concurrencyMax, { prompt: 'in the way' })
 }
 
-const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
-
 /** A refusal of another account starts a cooldown, short enough that a synchronous call waits it out. */
-async function cool(family: 'A' | 'B'): Promise<void> {
+async function cool(): Promise<void> {
   const other = createClient(service.url, (await service.account()).secret)
   const prompt = 'refused [sim:429 retry-after=2]'
-  const answer = await (family === 'B'
-    ? call.generate(other, { prompt, model: web })
-    : call.content(other, 'generateContent', contents(prompt), lite))
+  const answer = await call.generate(other, { prompt, model: web })
   expect([answer.status, await answer.text()]).toEqual([429, expect.any(String)])
 }
 
@@ -79,75 +73,42 @@ type Moment = {
   /** `either`: charged when the upstream call began before the client left, else free. */
   readonly end: 'free' | 'charged' | 'either'
   readonly fault?: string
-  readonly call?: (prompt: string) => RawCall
+  readonly model?: string
+  /** How the connection ends. Default: FIN. */
+  readonly how?: 'RST'
   readonly before?: () => Promise<void>
   readonly half?: boolean
   /** Resolves at the moment when the client leaves. */
-  readonly until?: (prompt: string, socket: Socket) => Promise<unknown>
+  readonly until: (prompt: string, socket: Socket) => Promise<unknown>
   readonly after?: () => unknown
 }
 
 const begun = (prompt: string) => service.simulator.waitForCalls(1, { prompt })
 const release = () => void service.simulator.release()
 const shortly = () => sleep(300)
+const queued: Moment = {
+  when: 'its task is queued',
+  end: 'free',
+  before: fillChannel,
+  until: async () => [await accepted(), await shortly()],
+  // A place that is free before the API has noticed would let the call begin.
+  after: () => ended(true).finally(release),
+}
 const moments: readonly Moment[] = [
   { when: 'half of its body is sent', end: 'free', half: true, until: () => sleep(50) },
-  { when: 'its body is sent', end: 'either' },
   { when: 'its task is accepted', end: 'either', until: accepted },
+  queued,
+  { ...queued, when: 'its task is queued, and resets the connection', how: 'RST' },
   {
-    when: 'its task is queued',
+    when: 'its model cools down',
     end: 'free',
-    before: fillChannel,
+    model: web,
+    before: cool,
     until: async () => [await accepted(), await shortly()],
-    // A place that is free before the API has noticed would let the call begin.
-    after: () => ended(true).finally(release),
   },
   { when: 'the upstream call begins', end: 'charged', fault: 'hold', until: begun, after: release },
-  {
-    when: 'the upstream answer arrives',
-    end: 'charged',
-    fault: 'slow chunks=6 interval=50',
-    until: async (prompt) => [await begun(prompt), await sleep(200)],
-  },
-  {
-    when: 'the answer is being stored',
-    end: 'charged',
-    until: (prompt) =>
-      until(
-        'the answer',
-        async () => (await service.simulator.calls({ prompt }))[0]?.finishedAt ?? undefined,
-      ),
-  },
   { when: 'the image is on its way', end: 'charged', until: (_, socket) => once(socket, 'data') },
 ]
-const cooling: Moment = {
-  when: 'its model cools down',
-  end: 'free',
-  until: async () => [await accepted(), await shortly()],
-}
-
-/** The number of requests that the API logged with status 499, because the client left. */
-const left = () => service.apis[0]?.output().split('"status":499').length ?? 0
-
-const coolingOf = {
-  FIN: { ...cooling, before: () => cool('B'), call: (prompt: string) => generations(prompt, web) },
-  RST: {
-    ...cooling,
-    before: () => cool('A'),
-    call: (prompt: string): RawCall => ({
-      path: `/v1beta/models/${lite}:generateContent`,
-      body: contents(prompt),
-    }),
-  },
-}
-
-/** Moments at which a reset connection is tried too. At the others the API notices it in the same way. */
-const resetToo = ['half of its body is sent', 'its task is queued', 'the image is on its way']
-const cases = (['FIN', 'RST'] as const).flatMap((how) =>
-  [...moments.filter(({ when }) => how === 'FIN' || resetToo.includes(when)), coolingOf[how]].map(
-    (moment) => ({ how, moment, when: moment.when }),
-  ),
-)
 
 /** Waits until the task of the account has ended. Returns `undefined` when no task was made. */
 async function ended(made: boolean): Promise<Task | undefined> {
@@ -199,23 +160,17 @@ async function free(task: Task | undefined, prompt: string): Promise<void> {
 }
 
 describe('a synchronous client that leaves', () => {
-  it.each(cases)(
-    'is charged once and can read its image, or is charged nothing: $how while $when [money-3]',
-    async (one) => {
-      const { how, moment } = one
-      const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
+  it.each(moments)(
+    'is charged once and can read its image, or is charged nothing: $when [money-3]',
+    async (moment) => {
+      const prompt = `${moment.when} [sim:${moment.fault ?? 'ok'}]`
       await moment.before?.()
-      const made = (moment.call ?? generations)(prompt)
-      const leftBefore = left()
+      const made = generations(prompt, moment.model)
       const socket = openCall(client, made, { key: 'left', half: moment.half === true })
       await once(socket, 'connect')
-      await moment.until?.(prompt, socket)
-      leaving[how](socket)
-      if (moment.until === undefined) {
-        await until('the API to notice', () => (left() > leftBefore ? true : undefined))
-        // The API notices while it may still be writing the task.
-        await sleep(1_000)
-      } else await sleep(100)
+      await moment.until(prompt, socket)
+      leaving[moment.how ?? 'FIN'](socket)
+      await sleep(100)
       await moment.after?.()
       const task = await ended(moment.half !== true && (await tasks()).length > 0)
       socket.destroy()
@@ -258,14 +213,3 @@ describe('a synchronous client that leaves and comes back at once with its key',
 function endOf(task: Task | undefined): 'free' | 'charged' {
   return task?.status === 'succeeded' ? 'charged' : 'free'
 }
-
-describe('a synchronous call whose only allowed upstream call may have done work', () => {
-  it('is a 500 that must not be retried, and costs nothing [answer-6]', async () => {
-    const prompt = 'lost [sim:500]'
-    const answer = await call.generate(client, { prompt })
-    expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([500, 'false'])
-    expect(await errorOf(answer)).toMatchObject({ code: 'do_request_failed' })
-    expect(await moneyOf(service.pool, call.taskIdOf(answer))).toEqual(['hold', 'release'])
-    expect(await service.simulator.calls({ prompt })).toHaveLength(1)
-  })
-})

@@ -219,7 +219,7 @@ describe('a limit of requests', () => {
 })
 
 describe('the refusals of a submit', () => {
-  it('are a replay first, then limits, credits and budget [rate-4]', async () => {
+  it('are a replay first, then limits, credits and budget [rate-4, idem-6]', async () => {
     const account = await openAccount({ requests: { limit: 2, period: 'hour' }, liveTasks: 1 }, 1)
     const first = await account.tried('first')
     expect(await account.tried('second')).toBe('too_many_live_tasks')

@@ -24,7 +24,7 @@ const database = useTestDatabase()
 const many = Array.from({ length: 64 }, (_, index) => index)
 
 describe('acceptTask and the balance', () => {
-  it('accepts ten of 64 concurrent submits with credits for ten', async () => {
+  it('accepts ten of 64 concurrent submits with credits for ten [money-1]', async () => {
     const caller = await createTestCaller(database.pool, 10 * testCredits + testCredits - 1)
     const { accept } = createTestAccept(database.pool)
     const answers = await Promise.all(

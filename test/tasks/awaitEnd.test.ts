@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { defined } from '../../src/domain/defined.ts'
 import { openMessages } from '../../src/store/connection/messages.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
 import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
@@ -12,11 +13,16 @@ const database = useTestDatabase()
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
 /** With a `pollMs` longer than the test, only notifications can wake. */
-async function createWaiting(pollMs: number) {
+async function createWaiting(pollMs?: number) {
   const { databaseUrl, pool } = database
   const messages = await openMessages({ databaseUrl, hears: 'task_end', onError: () => {} })
   onTestFinished(messages.close)
-  const ends = createTaskEnds({ pool, hear: messages.hear, pollMs, onError: () => {} })
+  const ends = createTaskEnds({
+    pool,
+    hear: messages.hear,
+    ...defined({ pollMs }),
+    onError: () => {},
+  })
   onTestFinished(ends.close)
   return { ends, awaitEnd: createAwaitEnd({ store: createTaskStore(pool), ends }) }
 }
@@ -43,18 +49,30 @@ async function listening(): Promise<readonly number[]> {
 }
 
 describe('awaitEnd', () => {
-  it('wakes all waiters of a task by its notification, and lets the row decide', async () => {
+  it('wakes all waiters of a task by one connection and its notification, and lets the row decide [wait-7]', async () => {
     const attempts = await announcingAttempts()
     const { awaitEnd } = await createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     const other = await insertTask(database.pool)
     const timeout = AbortSignal.timeout(20_000)
     const waiting = [1, 2, 3].map(() => awaitEnd(taskId, timeout))
+    expect(await listening()).toHaveLength(1)
     await database.pool.query(`select pg_notify('task_end', $1)`, [taskId])
     await attempts.failTask(other.taskId, failure, 0)
     await attempts.failTask(taskId, failure, 0)
     const views = await Promise.all(waiting)
     expect(views).toMatchObject(waiting.map(() => ({ status: 'failed' })))
+    expect(timeout.aborted).toBe(false)
+  })
+
+  it('finds the end by itself when the notification is lost [wait-8]', async () => {
+    const attempts = await createTestAttempts(database.pool)
+    const { awaitEnd } = await createWaiting()
+    const { taskId } = await insertTask(database.pool)
+    const timeout = AbortSignal.timeout(20_000)
+    const waiting = awaitEnd(taskId, timeout)
+    await attempts.failTask(taskId, failure, 0)
+    expect(await waiting).toMatchObject({ status: 'failed' })
     expect(timeout.aborted).toBe(false)
   })
 

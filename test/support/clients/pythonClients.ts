@@ -8,10 +8,10 @@ import { runCommand } from '../../../src/dev/command.ts'
 /** The folder of the installed client libraries, or why they could not be installed. */
 export type PythonClients =
   | { readonly kind: 'installed'; readonly folder: string }
-  | { readonly kind: 'missing' | 'no python'; readonly why: string }
+  | { readonly kind: 'missing'; readonly why: string }
 
 /** The versions that the tests install. */
-export const pinnedClients = ['openai==3.54.0', 'requests==2.34.2'] as const
+export const pinnedClients = ['openai==3.54.0'] as const
 const installMsMax = 90_000
 /** Loading the libraries takes seconds of CPU, and other tests use both cores. */
 export const pythonMsMax = 90_000
@@ -21,7 +21,7 @@ const env = process.env
 export async function installPythonClients(): Promise<PythonClients> {
   const printVersion = 'import sys, platform; print(sys.version_info[0:2], platform.machine())'
   const python = await runCommand('python3', ['-c', printVersion], { env, timeoutMs: 10_000 })
-  if (!python.ok) return { kind: 'no python', why: 'python3 does not run' }
+  if (!python.ok) return { kind: 'missing', why: 'python3 does not run' }
   const name = `python ${pinnedClients.join(' ')} ${python.output}`.replaceAll(/[^\w.]+/g, '-')
   const folder = join(userCacheDir(env), name)
   if (existsSync(folder)) return { kind: 'installed', folder }
@@ -48,17 +48,16 @@ export type PythonAnswers = { readonly images: readonly string[] } & Readonly<
 
 /** Runs `imageClients.py`. Throws with the output of Python when it fails. */
 export async function runImageClients(
-  library: 'openai' | 'requests' | 'urllib',
-  given: { readonly clients: PythonClients; readonly args: readonly string[] },
+  clients: PythonClients,
+  args: readonly string[],
 ): Promise<PythonAnswers> {
-  const { clients, args } = given
   const script = fileURLToPath(new URL('imageClients.py', import.meta.url))
   const path = clients.kind === 'installed' ? { PYTHONPATH: clients.folder } : {}
-  const ran = await runCommand('python3', [script, library, ...args], {
+  const ran = await runCommand('python3', [script, ...args], {
     env: { ...env, ...path },
     timeoutMs: pythonMsMax,
   })
-  if (!ran.ok) throw new Error(`python ${library}: ${ran.output}`)
+  if (!ran.ok) throw new Error(`python: ${ran.output}`)
   const answers: PythonAnswers = JSON.parse(ran.output.split('\n').at(-1) ?? '')
   return answers
 }

@@ -1,7 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { adminSecrets } from '../service/adminClient.ts'
-import type { Hook } from '../webhooks/useWebhooks.ts'
-import { useWebhooks } from '../webhooks/useWebhooks.ts'
+import type { CalmService } from '../service/calmService.ts'
 import { usePage } from './usePage.ts'
 
 /** What operators do in the console. */
@@ -20,10 +19,8 @@ export type OpenConsole = {
   readonly dialog: Locator
 }
 
-/** The calm service with a receiver of webhooks, and a browser to open its console with. */
+/** A browser to open the console of a service with. */
 export type ConsoleWorld = {
-  readonly newHook: () => Promise<Hook>
-  readonly service: ReturnType<typeof useWebhooks>['service']
   /** Opens the console with the operator's key, or the viewer's. What must hold at the end is at `TestPage`. */
   readonly inConsole: (
     work: (opened: OpenConsole) => Promise<void>,
@@ -32,21 +29,14 @@ export type ConsoleWorld = {
 }
 
 /** Opens a `ConsoleWorld` before the tests of the calling file. Without a Chromium each test is skipped. */
-export function useConsoleWorld(): ConsoleWorld {
-  const hooks = useWebhooks()
+export function useConsoleWorld({ adminUrl: url }: CalmService): ConsoleWorld {
   const { signedIn } = usePage()
   return {
-    get service() {
-      return hooks.service
-    },
-    newHook: () => hooks.newHook(),
-    inConsole: (work, role = 'boss') => {
-      const url = hooks.service.adminUrl
-      return signedIn(url, adminSecrets[role], async ({ page }) => {
+    inConsole: (work, role = 'boss') =>
+      signedIn(url, adminSecrets[role], async ({ page }) => {
         await page.getByRole('link', { name: 'Overview' }).waitFor()
         await work(consoleOf(page, url))
-      })
-    },
+      }),
   }
 }
 

@@ -6,7 +6,7 @@ import { table } from '../parts/table.js'
 import { accountLink, link, numberText, sinceText, state, taskLink, when } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { QueueJson } from '../../../operations/queue.ts' */
+/** @import { QueueJson } from '../../../operations/overview.ts' */
 
 /** Who waits, since when, and for what. */
 export function QueueView() {

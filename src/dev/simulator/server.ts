@@ -98,10 +98,6 @@ export async function startSimulator(options: SimulatorOptions) {
   return {
     strayRequests,
     calls: log.list,
-    waitForCalls: log.waitForCalls,
-    script: plan.script,
-    limit: plan.limit,
-    release: plan.release,
     /** The base URL of family A, such as `http://host:port`. The base URL of family B is `<url>/v1`. */
     url: httpUrl(host, port),
     port,

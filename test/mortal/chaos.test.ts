@@ -24,8 +24,8 @@ describe('the service while processes are killed and stopped, connections are cu
         strikeMs,
         pauseMs: 500,
         drainMs,
-        tasks: 50,
-        clients: 16,
+        tasks: 40,
+        clients: 12,
         faults: (chance) => processFaults(service, chance, [500, 2_500]),
       })
       console.log(report.figures)

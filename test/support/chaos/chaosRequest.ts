@@ -1,3 +1,5 @@
+import type { ModelId } from '../../../src/domain/models/models.ts'
+import { familyAModels, familyBModels, modelIds } from '../../../src/domain/models/models.ts'
 import type { Client, TaskRecord } from '../clients/client.ts'
 import { editBody, formBody, formType, generateBody } from '../clients/requestBodies.ts'
 import { editParts } from '../clients/syncCalls.ts'
@@ -11,6 +13,7 @@ const syncKinds = ['generations', 'edits', 'generateContent'] as const
 export type KeyedRequest = {
   readonly kind: (typeof asyncKinds)[number] | (typeof syncKinds)[number]
   readonly isSync: boolean
+  readonly model: ModelId
   /** Its start names the request in the call log of the simulator. */
   readonly prompt: string
   readonly key: string
@@ -60,10 +63,19 @@ const upstreamFaults = [
 ] as const
 const faultShare = 0.5
 
-/** Chooses a route at random. */
-export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync'> {
+/** Chooses a route and a model at random. */
+export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync' | 'model'> {
   const isSync = chance.chance(0.5)
-  return { isSync, kind: chance.pick(isSync ? syncKinds : asyncKinds) }
+  const kind = chance.pick(isSync ? syncKinds : asyncKinds)
+  const models = {
+    generate: modelIds,
+    edit: modelIds,
+    generations: familyBModels,
+    edits: familyBModels,
+    generateContent: familyAModels,
+    asyncGenerateContent: familyAModels,
+  }
+  return { isSync, kind, model: chance.pick(models[kind]) }
 }
 
 /** Chooses a request at random. Half of the requests carry an upstream fault. */
@@ -74,16 +86,15 @@ export function chaosRequest(
 ): ChaosRequest {
   const tag = `chaos ${index};`
   const fault = chance.chance(faultShare) ? ` [sim:${chance.pick(upstreamFaults)}]` : ''
-  const { kind, isSync } = pickKind(chance)
+  const route = pickKind(chance)
   return {
+    ...route,
     tag,
-    kind,
-    isSync,
     prompt: tag + fault,
     account: chance.pick(accounts),
     key: `key-${index}`,
-    copies: !isSync && chance.chance(0.25) ? 3 : 1,
-    conflicts: !isSync && chance.chance(0.2),
+    copies: !route.isSync && chance.chance(0.25) ? 3 : 1,
+    conflicts: !route.isSync && chance.chance(0.2),
     answers: [],
     conflictAnswers: [],
     taskId: undefined,
@@ -115,25 +126,23 @@ export async function sendRequest(
   }
 }
 
-function sentOf({ kind, prompt }: KeyedRequest): {
+function sentOf({ kind, model, prompt }: KeyedRequest): {
   readonly path: string
   readonly body: object
 } {
   switch (kind) {
     case 'generate':
-      return { path: '/v1/images/tasks', body: generateBody({ prompt }) }
+      return { path: '/v1/images/tasks', body: generateBody({ model, prompt }) }
     case 'edit':
-      return { path: '/v1/images/tasks', body: editBody({ prompt }) }
+      return { path: '/v1/images/tasks', body: editBody({ model, prompt }) }
     case 'generations':
-      return { path: '/v1/images/generations', body: { model: 'familyb-image-2-vip', prompt } }
-    case 'edits': {
-      const body = formBody(editParts({ model: 'familyb-image-2-vip', prompt }))
-      return { path: '/v1/images/edits', body }
-    }
+      return { path: '/v1/images/generations', body: { model, prompt } }
+    case 'edits':
+      return { path: '/v1/images/edits', body: formBody(editParts({ model, prompt })) }
     case 'asyncGenerateContent':
     case 'generateContent': {
       const body = { contents: [{ parts: [{ text: prompt }] }] }
-      return { path: `/v1beta/models/familya-3-pro-image:${kind}`, body }
+      return { path: `/v1beta/models/${model}:${kind}`, body }
     }
     default:
       throw new Error(kind satisfies never)

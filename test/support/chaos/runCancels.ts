@@ -40,13 +40,13 @@ const faults = [
 ] as const
 
 function cancelRequest(index: number, chance: Seeded, cancelMsMax: number): CancelRequest {
-  const kind = pickKind(chance)
+  const route = pickKind(chance)
   const cancels = chance.chance(0.15) ? 0 : chance.between(1, 3)
   return {
-    ...kind,
+    ...route,
     prompt: `cancel ${index}; [sim:${chance.pick(faults)}]`,
     key: `cancel-${index}`,
-    waiters: kind.isSync ? chance.between(1, 3) : 0,
+    waiters: route.isSync ? chance.between(1, 3) : 0,
     cancelsAtMs: Array.from({ length: cancels }, () => chance.between(0, cancelMsMax)),
     runCancelAtMs: chance.chance(0.1) ? chance.between(0, cancelMsMax) : undefined,
     cancels: [],

@@ -7,8 +7,6 @@ import { defined } from '../../src/domain/defined.ts'
 const answerTimeoutMs = 15_000
 const waitTimeoutMs = 20_000
 
-export type SimulatorClient = ReturnType<typeof createSimulatorClient>
-
 /**
  * Controls a simulator in another process over HTTP, at a base URL such as `http://127.0.0.1:8090`. Every function
  * rejects when the simulator does not answer in time, and with its reason when it refuses what was asked.

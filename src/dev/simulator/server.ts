@@ -29,8 +29,6 @@ export type SimulatorOptions = {
   readonly log?: (call: SimulatorCall) => void
 }
 
-export type Simulator = Awaited<ReturnType<typeof startSimulator>>
-
 /** Long enough that a client that asks every two seconds sees the progress rise. */
 const defaultLatency: Latency = { minMs: 3000, maxMs: 6000 }
 

@@ -4,7 +4,7 @@ export const mebibyte = 1024 * 1024
 
 /** Returns by how many bytes the resident memory of a process grew at most while `work` ran. Linux only. */
 export async function peakGrowthBytes(pid: number, work: () => Promise<void>): Promise<number> {
-  // The kernel then begins to record the peak anew.
+  // The kernel forgets the peak, and records the next one.
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
   const before = residentBytes(pid, 'VmRSS')
   await work()

@@ -31,8 +31,6 @@ type Left = {
   readonly answers: string[]
 }
 
-export type SecretsWorld = Awaited<ReturnType<typeof openSecretsWorld>>
-
 /** Starts a service at the most talkative level, with a collector of traces, and makes calls that carry every kind of secret. */
 export async function openSecretsWorld() {
   const [upstream, collector, receiver] = await Promise.all([

@@ -12,8 +12,6 @@ const msPerTick = 10
 type ProcessStat = {
   readonly pid: number
   readonly parent: number
-  /** The first 15 characters of the name of its program. */
-  readonly program: string
   /** The CPU time that it and its children that have ended have used, in milliseconds. */
   readonly cpuMs: number
 }
@@ -30,12 +28,10 @@ function statOf(pid: string): readonly ProcessStat[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The name in parentheses may contain spaces. The fields after it begin with the state.
-    const nameEnd = text.lastIndexOf(')')
-    const fields = text.slice(nameEnd + 2).split(' ')
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     // utime, stime, and those of the children that have ended and were waited for.
     const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
-    const program = text.slice(text.indexOf('(') + 1, nameEnd)
-    return [{ pid: Number(pid), parent: Number(fields[1]), program, cpuMs: ticks * msPerTick }]
+    return [{ pid: Number(pid), parent: Number(fields[1]), cpuMs: ticks * msPerTick }]
   } catch {
     return []
   }

@@ -13,12 +13,11 @@ export type Bench = {
   /** Checks that a figure is at most so much. */
   readonly atMost: (what: string, figure: number, most: number, unit?: string) => void
   /** The process id of the newest PostgreSQL or Temporal server, or 0 while there is none. */
-  readonly pidOf: (part: keyof typeof programs) => number
+  readonly pidOf: (part: 'postgres' | 'temporal') => number
   /** Kills all of `npm start` at once, as a power cut does, and starts it again. */
   readonly restart: () => Promise<void>
 }
 
-const programs = { postgres: 'postgres', temporal: 'temporal-server' } as const
 const progressMs = 10_000
 /** Long enough for a machine on which Temporal's programs must be built. */
 const startMsMax = 15 * 60_000
@@ -57,8 +56,7 @@ export async function runBench(work: (bench: Bench) => Promise<void>): Promise<v
         const [is, limit] = [figure, most].map(describe)
         check(`${`${what} ${is} ${unit}`.trimEnd()}, at most ${limit}`, figure <= most)
       },
-      pidOf: (part) =>
-        processTree(start.pid).find(({ program }) => program === programs[part])?.pid ?? 0,
+      pidOf: (part) => start.partPid(part),
       restart: async () => {
         for (const { pid } of processTree(start.pid)) signal(pid, 'SIGKILL')
         await start.ended

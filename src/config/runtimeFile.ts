@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import type { Environment } from '../config.ts'
@@ -13,24 +12,6 @@ export const runtimeFileName = 'runtime.json'
 export const engineFileName = 'engine'
 
 const runtimeFile = z.object({ environment: z.record(z.string(), z.string()) })
-
-/**
- * Writes the process id and the variables, for the CLI and for tests of a running stack. The file contains
- * secrets, so only its owner can read it (mode 0600). A draft is written first and then renamed, so that no
- * reader sees an incomplete file.
- */
-export async function writeRuntimeFile(
-  dataDir: string,
-  environment: Readonly<Record<string, string>>,
-): Promise<void> {
-  const path = join(dataDir, runtimeFileName)
-  const draft = `${path}.new`
-  const content = { pid: process.pid, environment }
-  // A crash may have left an old draft. If we wrote to it, it would keep its old mode.
-  await rm(draft, { force: true })
-  await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
-  await rename(draft, path)
-}
 
 /**
  * Adds the variables that a running `npm start` with the same DATA_DIR stored in `runtime.json`, so that the

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
-import type { Program, Spawned } from './command.ts'
+import type { Program } from './command.ts'
 import { spawnBound, StartError } from './command.ts'
 import type { Say, Show } from './terminal.ts'
 
@@ -112,7 +112,10 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
 }
 
 /** Waits until the part is ready. Returns why it will not be, or `undefined` when it is. */
-async function untilReady(part: Part, { ended, end }: Spawned): Promise<string | undefined> {
+async function untilReady(
+  part: Part,
+  { ended, end }: ReturnType<typeof spawnBound>,
+): Promise<string | undefined> {
   const endsAtMs = performance.now() + readyTimeoutMs
   for (;;) {
     const fault = await Promise.race([part.faultOf(), ended])
@@ -140,7 +143,7 @@ export async function httpFault(url: string, timeoutMs: number): Promise<string 
  * Starts the process of a part, in a process group of its own, so that Ctrl-C reaches the starting process
  * alone.
  */
-function spawnInGroup(part: Part, files: { logPath: string | undefined; lockFd: number }): Spawned {
+function spawnInGroup(part: Part, files: { logPath: string | undefined; lockFd: number }) {
   const log = files.logPath === undefined ? 'inherit' : openLog(files.logPath)
   // The API and the worker end themselves too when their standard input closes.
   const spawned = spawnBound(part, { stdio: ['pipe', log, log, files.lockFd], detached: true })

@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process'
 import { spawn, spawnSync } from 'node:child_process'
 import type { Environment } from '../config.ts'
 import { defined } from '../domain/defined.ts'
@@ -27,43 +26,24 @@ export type Program = Surroundings & {
   readonly lostSignal?: NodeJS.Signals
 }
 
-/** A started program. */
-export type Spawned = {
-  readonly child: ChildProcess
-  readonly kill: (signal: NodeJS.Signals) => void
-  /** Resolves to `exit 1`, a signal's name, or the reason why it could not be started. Never rejects. */
-  readonly ended: Promise<string>
-  /** The same, or `undefined` as long as it runs. */
-  readonly end: () => string | undefined
-}
-
 type CommandOptions = Surroundings & {
   readonly timeoutMs: number
   /** Called with each piece of standard output and standard error. */
   readonly onOutput?: (text: string) => void
 }
 
-/** What `runCommand` returns. */
-export type CommandResult = {
-  /** True when the command exited with code 0. */
-  readonly ok: boolean
-  /** How it ended, for people: `exit 1`, a signal's name, or the reason why it could not start. */
-  readonly end: string
-  /** The last 64,000 characters of standard output and standard error. */
-  readonly output: string
-}
-
 const outputCharsMax = 64_000
 
 /**
- * Runs a command and waits for its end. Kills it when it does not end within `timeoutMs`. The result of a
- * killed command, and of a command that cannot be started, is not `ok`.
+ * Runs a command and waits for its end. Kills it when it does not end within `timeoutMs`. Returns whether it
+ * exited with code 0, how it ended (`exit 1`, a signal's name, or why it could not start), and the last 64,000
+ * characters of standard output and standard error.
  */
 export async function runCommand(
   file: string,
   args: readonly string[],
   { timeoutMs, onOutput, ...surroundings }: CommandOptions,
-): Promise<CommandResult> {
+) {
   const { child, ended, kill } = spawnBound(
     { file, args, ...surroundings },
     { stdio: ['pipe', 'pipe', 'pipe'] },
@@ -82,11 +62,14 @@ export async function runCommand(
   return { ok: end === 'exit 0', end, output: output.trim() }
 }
 
-/** Starts a program that ends with this process: the kernel or a shell sends it `lostSignal`. */
+/**
+ * Starts a program that ends with this process: the kernel or a shell sends it `lostSignal`. `ended` resolves to
+ * `exit 1`, a signal's name, or the reason why it could not be started. `end` gives the same, or `undefined` as long as it runs.
+ */
 export function spawnBound(
   program: Program,
   options: { readonly stdio: ('pipe' | 'inherit' | number)[]; readonly detached?: boolean },
-): Spawned {
+) {
   const { within = [], file, args, lostSignal = 'SIGKILL', env, cwd } = program
   const line = [...within, ...boundToThisProcess(lostSignal), file, ...args]
   const child = spawn(line[0] ?? file, line.slice(1), {

@@ -59,10 +59,7 @@ export async function serviceEnvironment(
   simulatorUrl: string | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   const { dataDir, operatorFilePath } = config
-  // An empty variable counts as not set, as in `readConfig`.
-  const given = Object.fromEntries(
-    Object.entries(inheritedEnvironment()).filter(([, value]) => value !== ''),
-  )
+  const given = inheritedEnvironment()
   const simulated = simulatorUrl && {
     DARKROOM_CONFIG: await writeSimulatorFile(dataDir, simulatorUrl),
     ...simulatorCredentials,

@@ -4,7 +4,6 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Environment } from '../config.ts'
-import type { CommandResult } from './command.ts'
 import { runCommand } from './command.ts'
 import { lockFile, makePrivateFolder } from './dataDir.ts'
 import type { Show } from './terminal.ts'
@@ -148,6 +147,8 @@ function duration(ms: number): string {
     : `${Math.round(seconds / 60)} min`
 }
 
-function reasonOf(command: string, { end, output }: CommandResult): string {
+type Failed = { readonly end: string; readonly output: string }
+
+function reasonOf(command: string, { end, output }: Failed): string {
   return `${command} failed (${end}): ${output.slice(-reasonCharsMax).replaceAll('\n', ' ')}`
 }

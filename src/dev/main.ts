@@ -9,14 +9,14 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { httpUrl, readConfig } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
-import { engineFileName, runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
+import { engineFileName, runtimeFileName } from '../config/runtimeFile.ts'
 import { isLoopback } from '../http/foreignRequest.ts'
 import { migrate } from '../store/schema/migrate.ts'
 import { pricedSettings } from '../wiring/app.ts'
 import { cliActor } from '../wiring/cliActor.ts'
 import type { Child, Launch } from './child.ts'
 import { StartError } from './command.ts'
-import { embeddedAdminKey, lockFile, makePrivateFolder } from './dataDir.ts'
+import { embeddedAdminKey, lockFile, makePrivateFolder, writeSecretFile } from './dataDir.ts'
 import { announcement, openDemoAccount } from './demo.ts'
 import { serviceEnvironment } from './environment.ts'
 import { userCacheDir } from './goTools.ts'
@@ -105,8 +105,8 @@ async function start(): Promise<void> {
   const environment = await serviceEnvironment(config, parts, simulator?.url)
   const keyPath = join(dataDir, 'demo-key')
   const key = onLoopback ? await openDemoAccount(keyPath, environment) : undefined
-  await writeRuntimeFile(dataDir, environment)
   runtimePath = join(dataDir, runtimeFileName)
+  await writeSecretFile(runtimePath, JSON.stringify({ environment }, null, 2))
   const adminKeyPath = config.adminKeys === undefined ? join(dataDir, 'admin-key') : undefined
   const adminKeys = adminKeyPath && { ADMIN_KEYS: `local:${await embeddedAdminKey(adminKeyPath)}` }
   await startService(config, { ...environment, ...adminKeys }, { ...launch, children: services })

@@ -19,10 +19,7 @@ const clearLine = '\r\u001B[K'
 export function createTerminal(
   stream: NodeJS.WriteStream,
   onShow: (text: string) => void = () => {},
-): {
-  readonly say: Say
-  readonly show: Show
-} {
+): { readonly say: Say; readonly show: Show } {
   let shown = { stage: '', atMs: 0 }
   const clear = stream.isTTY ? clearLine : ''
   return {

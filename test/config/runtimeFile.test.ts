@@ -1,39 +1,24 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
-import { withRuntimeFile, writeRuntimeFile } from '../../src/config/runtimeFile.ts'
+import { expect, it } from 'vitest'
+import { withRuntimeFile } from '../../src/config/runtimeFile.ts'
+import { writeSecretFile } from '../../src/dev/dataDir.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
-describe('the runtime file', () => {
-  it('adds its variables, and variables that are set win', async () => {
-    const dataDir = tempFolder()
-    await writeRuntimeFile(dataDir, { PORT: '8080', HOST: '127.0.0.1' })
-    const read = withRuntimeFile({ DATA_DIR: dataDir, PORT: '9', HOST: '' })
-    expect(read).toEqual({ DATA_DIR: dataDir, PORT: '9', HOST: '127.0.0.1' })
-  })
+it('the runtime file adds its variables, and variables that are set win', () => {
+  const dataDir = tempFolder()
+  const environment = { PORT: '8080', HOST: '127.0.0.1' }
+  writeFileSync(join(dataDir, 'runtime.json'), JSON.stringify({ environment }))
+  const read = withRuntimeFile({ DATA_DIR: dataDir, PORT: '9', HOST: '' })
+  expect(read).toEqual({ DATA_DIR: dataDir, PORT: '9', HOST: '127.0.0.1' })
+})
 
-  it('is readable by its owner only, also when a crash left other files in its place', async () => {
-    const dataDir = tempFolder()
-    const path = join(dataDir, 'runtime.json')
-    writeFileSync(path, 'old', { mode: 0o644 })
-    writeFileSync(`${path}.new`, 'half', { mode: 0o644 })
-    await writeRuntimeFile(dataDir, { PORT: '8080' })
-    expect(statSync(path).mode & 0o777).toBe(0o600)
-    expect(readdirSync(dataDir)).toEqual(['runtime.json'])
-  })
-
-  it('is always whole for readers while it is written again', async () => {
-    const dataDir = tempFolder()
-    const path = join(dataDir, 'runtime.json')
-    const environment = { FILL: 'x'.repeat(200_000) }
-    await writeRuntimeFile(dataDir, environment)
-    const written = new AbortController()
-    const writing = writeRuntimeFile(dataDir, environment).finally(() => written.abort())
-    while (!written.signal.aborted) {
-      expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ environment })
-      await turn()
-    }
-    await writing
-  })
+it('a file with secrets is readable by its owner only, also when a crash left other files in its place', async () => {
+  const folder = tempFolder()
+  const path = join(folder, 'secret')
+  writeFileSync(path, 'old', { mode: 0o644 })
+  writeFileSync(`${path}.new`, 'half', { mode: 0o644 })
+  await writeSecretFile(path, 'new')
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  expect(readdirSync(folder)).toEqual(['secret'])
 })

@@ -1,17 +1,17 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildGoTools } from '../../src/dev/goTools.ts'
 import { temporalTools } from '../../src/dev/temporalPrograms.ts'
+import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import { generateMany } from '../support/clients/syncCalls.ts'
+import { generateMany, makesImages } from '../support/clients/syncCalls.ts'
 import { freeStartPorts } from '../support/ports.ts'
 import { createSimulatorClient } from '../support/simulatorClient.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { memoryFolder, processesOn } from '../support/stack/spawnStart.ts'
+import { memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
 import { timed, until } from '../support/timing.ts'
-import { endStarts, firstStart, makesImages } from './firstStarts.ts'
 
 // The first start on a machine. Only Go is replaced, by a script that builds as long as a test wants, and then copies
 // the real programs. Temporal is the real one.
@@ -36,10 +36,7 @@ case $1 in
 esac
 `
   writeFileSync(join(bin, 'go'), fakeGo, { mode: 0o755 })
-  return async () => {
-    await endStarts()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  return () => rmSync(folder, { recursive: true, force: true })
 }, stackStartMsMax)
 
 async function parts(environment: Readonly<Record<string, string>>) {
@@ -51,13 +48,25 @@ async function parts(environment: Readonly<Record<string, string>>) {
 describe("a start that builds Temporal's server", () => {
   let ports: Awaited<ReturnType<typeof freeStartPorts>>
   let dataDir: string
-  const start = () => firstStart(dataDir, { ...ports, PATH: `${bin}:${process.env['PATH']}` })
   let running: Awaited<ReturnType<typeof start>>
   beforeAll(async () => {
     ports = await freeStartPorts()
     dataDir = join(folder, 'builds')
     running = await start()
+    return async () => {
+      running.start.signal('SIGKILL')
+      await running.start.ended
+    }
   }, stackStartMsMax)
+
+  /** Starts on an empty cache of programs, and waits until it is ready without Temporal. */
+  async function start() {
+    const own = { XDG_CACHE_HOME: `${dataDir}-cache`, PATH: `${bin}:${process.env['PATH']}` }
+    const start = await spawnStart(dataDir, `${dataDir}.log`, { ...ports, ...own })
+    const environment = await start.ready(stackStartMsMax, { withTemporal: false })
+    const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
+    return { start, client: createClient(environment['PUBLIC_URL'] ?? '', key), environment }
+  }
 
   it('makes images meanwhile, and shows how far the build is', async () => {
     await makesImages(running.client, 'Early [sim:delay ms=10]')

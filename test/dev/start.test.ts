@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,7 +18,7 @@ import { createPool } from '../../src/store/connection/pool.ts'
 import type { Client, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import { generate, generateMany } from '../support/clients/syncCalls.ts'
+import { generate, generateMany, makesImages } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
 import { freeStartPorts } from '../support/ports.ts'
 import { darkroomProcess } from '../support/service/darkroomCli.ts'
@@ -26,6 +27,7 @@ import {
   upstreamCredentials,
   writeOperatorFile,
 } from '../support/service/simulatorFile.ts'
+import { createSimulatorClient } from '../support/simulatorClient.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { SpawnedStart } from '../support/stack/spawnStart.ts'
 import { memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
@@ -191,8 +193,9 @@ it(
     done = await client.ended((await client.accepted(generateBody({ prompt: 'Done' }))).task_id)
     live = await Promise.all(numbers.map(submit))
     const cut = generateMany(client, synchronous, `Waiting ${fault}`)
-    await simulator.waitForCalls(submits, { prompt: 'Submitted' })
-    await simulator.waitForCalls(synchronous, { prompt: 'Waiting' })
+    const seen = createSimulatorClient(simulator.url)
+    await seen.waitForCalls(submits, { prompt: 'Submitted' })
+    await seen.waitForCalls(synchronous, { prompt: 'Waiting' })
     const before = processesOn(dataDir)
     expect(before.length).toBeGreaterThan(5)
     start.signal('SIGKILL')
@@ -248,15 +251,55 @@ it('stops on Ctrl-C after the calls under way, when npm repeats the signal of th
   expect(readdirSync(dataDir)).not.toContain('runtime.json')
 })
 
-it('a start ends with the npm that it was started by, also before it is ready, and leaves no process', async () => {
-  const own = join(folder, 'npm')
-  // npm runs its scripts by a shell, which names npm's process as its parent. Here the shell is in npm's place.
-  const npm = spawn('sh', ['-c', '"$0" "$1" --with $$ & wait', process.execPath, script], {
-    env: { ...process.env, ...(await freeStartPorts()), DATA_DIR: own },
-    stdio: 'ignore',
-  })
-  await until('PostgreSQL', () => existsSync(join(own, 'postgres/postmaster.pid')) || undefined)
-  expect(processesOn(own).length).toBeGreaterThan(1)
-  npm.kill('SIGKILL')
-  await until('the end of all parts', () => processesOn(own).length === 0 || undefined)
-})
+it(
+  'without Go and without network makes images and says what is missing; it ends with the npm that it was started by',
+  async () => {
+    const own = join(folder, 'alone')
+    const log = `${own}.log`
+    const missing = join(folder, 'missing')
+    mkdirSync(missing)
+    for (const name of ['go', 'temporal']) {
+      writeFileSync(join(missing, name), '#!/bin/sh\nexit 127\n', { mode: 0o755 })
+    }
+    const nowhere = 'http://127.0.0.1:1'
+    const ports = await freeStartPorts()
+    // npm runs its scripts by a shell, which names npm's process as its parent. Here the shell is in npm's place.
+    const npm = spawn(
+      'sh',
+      ['-c', '"$0" "$1" --with $$ >"$2" & wait', process.execPath, script, log],
+      {
+        env: {
+          ...process.env,
+          ...ports,
+          PATH: `${missing}:${process.env['PATH']}`,
+          HTTPS_PROXY: nowhere,
+          https_proxy: nowhere,
+          XDG_CACHE_HOME: join(folder, 'cache'),
+          DATA_DIR: own,
+        },
+        stdio: 'ignore',
+      },
+    )
+    const line = await until(
+      'both lines',
+      () => {
+        const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []
+        const isReady = lines.some((each) => each.includes('Darkroom is ready'))
+        return isReady ? lines.find((each) => each.includes('works without Temporal')) : undefined
+      },
+      stackStartMsMax,
+    )
+    expect(line).toContain('the worker carries out all tasks itself')
+    expect(line).toContain('Go is not installed')
+    expect(line).toContain('Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS')
+    const key = readFileSync(join(own, 'demo-key'), 'utf8').trim()
+    await makesImages(
+      createClient(`http://127.0.0.1:${ports.PORT}`, key),
+      'Alone [sim:delay ms=10]',
+    )
+    expect(processesOn(own).length).toBeGreaterThan(4)
+    npm.kill('SIGKILL')
+    await until('the end of all parts', () => processesOn(own).length === 0 || undefined)
+  },
+  stackStartMsMax,
+)

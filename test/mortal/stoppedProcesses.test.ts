@@ -105,28 +105,6 @@ describe('kill -9 of an API', () => {
       expect(await moneyOf(service.pool, answer?.taskId ?? '')).toEqual(['hold', 'settle'])
     }
   })
-
-  it('leaves one task per idempotency key, whichever answers were lost', async () => {
-    await service.startApi()
-    const prompt = 'Whatever happens'
-    const clients = service.apis.map(({ url }) => createClient(url, account.secret))
-    const body = generateBody({ prompt })
-    const headers = { 'idempotency-key': 'whatever' }
-    const tries = Array.from({ length: 40 }, async (_, turn) => {
-      await sleep(turn * 2)
-      return clients[turn % 2]?.accepted(body, headers).catch(() => undefined)
-    })
-    await sleep(20)
-    await endFirst(service.apis, 'SIGKILL')
-    const answers = await Promise.all(tries)
-    const retried = await client().accepted(body, headers)
-    const ids = answers.flatMap((answer) => (answer === undefined ? [] : [answer.task_id]))
-    expect(answers).toContain(undefined)
-    expect(new Set(ids)).toEqual(new Set([retried.task_id]))
-    expect((await client().ended(retried.task_id)).status).toBe('succeeded')
-    expect(await calls(prompt)).toHaveLength(1)
-    expect(await moneyOf(service.pool, retried.task_id)).toEqual(['hold', 'settle'])
-  })
 })
 
 describe('SIGTERM during calls', () => {

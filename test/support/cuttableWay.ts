@@ -1,17 +1,10 @@
 import type { Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
 
-/** A port of 127.0.0.1 that leads to HOST:PORT until it is cut. */
-export type CuttableWay = {
-  /** HOST:PORT of the way. */
-  readonly address: string
-  /** Ends all connections and refuses new ones, or lets them through again. */
-  readonly cut: (cut: boolean) => void
-  readonly close: () => void
-}
+export type CuttableWay = Awaited<ReturnType<typeof openCuttableWay>>
 
-/** Opens a way to the server at `address` (HOST:PORT). */
-export async function openCuttableWay(address: string): Promise<CuttableWay> {
+/** Opens a port of 127.0.0.1 that leads to the server at `address` (HOST:PORT) until it is cut. */
+export async function openCuttableWay(address: string) {
   const [host = '', port = ''] = address.split(':')
   const sockets = new Set<Socket>()
   let isCut = false
@@ -39,7 +32,8 @@ export async function openCuttableWay(address: string): Promise<CuttableWay> {
   }
   return {
     address: `127.0.0.1:${Object(server.address()).port}`,
-    cut: (cut) => {
+    /** Ends all connections and refuses new ones, or lets them through again. */
+    cut: (cut: boolean) => {
       isCut = cut
       if (cut) endAll()
     },

@@ -1,40 +1,17 @@
 import { z } from 'zod'
-import type { CallMatcher, SimulatorCall } from '../../src/dev/simulator/calls.ts'
+import type { CallMatcher } from '../../src/dev/simulator/calls.ts'
 import { callsSchema } from '../../src/dev/simulator/calls.ts'
 import type { RateLimit } from '../../src/dev/simulator/plan.ts'
 import { defined } from '../../src/domain/defined.ts'
 
-/**
- * Controls a simulator that runs in another process, over HTTP. Every function rejects when the simulator
- * does not answer in time, and with the simulator's reason when it refuses what was asked.
- */
-export type SimulatorClient = {
-  readonly url: string
-  /** Returns the matching calls, oldest first, with prompts and bodies. */
-  readonly calls: (matcher?: CallMatcher) => Promise<SimulatorCall[]>
-  /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
-  readonly waitForCalls: (
-    count: number,
-    matcher?: CallMatcher,
-    timeoutMs?: number,
-  ) => Promise<SimulatorCall[]>
-  /**
-   * Adds faults, written as in a directive, for the calls that match: each for one call, unless it has
-   * `times`.
-   */
-  readonly script: (matcher: CallMatcher, faults: readonly string[]) => Promise<void>
-  readonly limit: (limit: RateLimit) => Promise<void>
-  /** Lets the matching held calls continue, and returns their number. */
-  readonly release: (matcher?: CallMatcher) => Promise<number>
-  /** Returns how many requests came for the URLs that the faults `redirect` and `url` send. */
-  readonly strayRequests: () => Promise<number>
-}
-
 const answerTimeoutMs = 15_000
 const waitTimeoutMs = 20_000
 
-/** Creates a client for the simulator at a base URL such as `http://127.0.0.1:8090`. */
-export function createSimulatorClient(url: string): SimulatorClient {
+/**
+ * Controls a simulator in another process over HTTP, at a base URL such as `http://127.0.0.1:8090`. Every function
+ * rejects when the simulator does not answer in time, and with its reason when it refuses what was asked.
+ */
+export function createSimulatorClient(url: string) {
   async function ask(path: string, init: RequestInit, timeoutMs = answerTimeoutMs) {
     const signal = AbortSignal.timeout(timeoutMs)
     const response = await fetch(`${url}/__simulator/${path}`, { signal, ...init })
@@ -58,21 +35,26 @@ export function createSimulatorClient(url: string): SimulatorClient {
 
   return {
     url,
-    calls: (matcher = {}) => listCalls(matcher, 0, 0),
-    async waitForCalls(count, matcher = {}, timeoutMs = waitTimeoutMs) {
+    /** Returns the matching calls, oldest first, with prompts and bodies. */
+    calls: (matcher: CallMatcher = {}) => listCalls(matcher, 0, 0),
+    /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
+    async waitForCalls(count: number, matcher: CallMatcher = {}, timeoutMs = waitTimeoutMs) {
       const calls = await listCalls(matcher, count, timeoutMs)
       if (calls.length >= count) return calls
       throw new Error(`The simulator saw ${calls.length} of ${count} calls within ${timeoutMs} ms`)
     },
-    async script(match, faults) {
+    /** Adds faults, written as in a directive, for the calls that match: each for one, unless it has `times`. */
+    async script(match: CallMatcher, faults: readonly string[]) {
       await post('script', { match, faults })
     },
-    async limit(limit) {
+    async limit(limit: RateLimit) {
       await post('limit', limit)
     },
-    async release(match = {}) {
+    /** Lets the matching held calls continue, and returns their number. */
+    async release(match: CallMatcher = {}) {
       return z.object({ released: z.number() }).parse(await post('release', { match })).released
     },
+    /** Returns how many requests came for the URLs that the faults `redirect` and `url` send. */
     async strayRequests() {
       const answer = z.object({ strayRequests: z.number() }).parse(await ask('stray', {}))
       return answer.strayRequests

@@ -79,7 +79,6 @@ export function matches(
 /** Beyond this number of calls the older half is removed, so that a demo can run for weeks. */
 const callsMax = 20_000
 const waitPollMs = 5
-const waitTimeoutMs = 20_000
 
 export type CallLog = ReturnType<typeof createCallLog>
 
@@ -130,14 +129,7 @@ export function createCallLog() {
     return call
   }
 
-  /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
-  async function waitForCalls(count: number, matcher: CallMatcher = {}, timeoutMs = waitTimeoutMs) {
-    const begun = await untilCalls(count, matcher, timeoutMs)
-    if (begun.length >= count) return begun
-    throw new Error(`The simulator saw ${begun.length} of ${count} calls within ${timeoutMs} ms`)
-  }
-
-  return { list, untilCalls, open, waitForCalls }
+  return { list, untilCalls, open }
 }
 
 const loggedHeaders = new Set([

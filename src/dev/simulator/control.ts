@@ -28,9 +28,11 @@ const callsQuery = z.strictObject({
   timeoutMs: z.coerce.number().pipe(z.int().nonnegative().max(waitMsMax)).optional(),
 })
 
-const faultText = z.string().superRefine((given, context) => {
+const faultText = z.string().transform((given, context) => {
   const parsed = parseFault(given)
-  if (!parsed.ok) context.addIssue(parsed.failure)
+  if (parsed.ok) return parsed.value
+  context.addIssue(parsed.failure)
+  return z.NEVER
 })
 const scriptBody = z.strictObject({
   match: matcherSchema.optional(),

@@ -1,7 +1,6 @@
 import { defined } from '../../domain/defined.ts'
 import type { Family } from '../../domain/models/models.ts'
 import type { ErrorFault } from './faults.ts'
-import type { Problem } from './order.ts'
 import type { Reply } from './reply.ts'
 import { adviseRetry, htmlReply, jsonReply } from './reply.ts'
 
@@ -98,14 +97,15 @@ type ErrorParts = {
   /** Family B. */
   readonly type?: string | undefined
   readonly code?: string | null
-  readonly param?: string | null
   readonly extra?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Returns the error answer to a request that breaks a rule of the vendor. */
-export function problemReply(family: Family, problem: Problem): Reply {
-  return family === 'A' ? writeA(problem) : writeB({ code: 'invalid_value', ...problem })
+export function problemReply(family: Family, message: string): Reply {
+  return family === 'A'
+    ? writeA({ status: 400, message })
+    : writeB({ status: 400, message, code: 'invalid_value' })
 }
 
 /** Returns the answer of a vendor to a call without a credential. */
@@ -189,17 +189,9 @@ function writeA(
   return jsonReply(status, inArray ? [{ error }] : { error }, headers)
 }
 
-function writeB({
-  status,
-  message,
-  param = null,
-  code,
-  extra,
-  headers,
-  ...given
-}: ErrorParts): Reply {
+function writeB({ status, message, code, extra, headers, ...given }: ErrorParts): Reply {
   const type = given.type ?? (status < 500 ? 'invalid_request_error' : 'server_error')
-  return jsonReply(status, { error: { message, type, param, code, ...extra } }, headers)
+  return jsonReply(status, { error: { message, type, param: null, code, ...extra } }, headers)
 }
 
 function typeUrl(name: string): string {

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
 import type { Result } from '../../domain/result.ts'
-import { succeed } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
 import type { EncodedImage } from './drawImage.ts'
 import type { AnswerFault } from './faults.ts'
-import type { OrderA, OrderRead, Problem, SourceImage } from './order.ts'
-import { refuse, sourceOf } from './order.ts'
+import type { OrderA, OrderRead, SourceImage } from './order.ts'
+import { sourceOf } from './order.ts'
 import { ratios, sizeOfTier, tiers } from './sizesA.ts'
 
 const partSchema = z.strictObject({
@@ -55,14 +55,14 @@ type Part = z.infer<typeof partSchema>
 /** Checks a generateContent body as the vendor does. `body` is `undefined` when the body is not JSON. */
 export function readOrderA(model: string, body: unknown): OrderRead {
   const parsed = requestSchema.safeParse(body)
-  if (!parsed.success) return refuse(400, messageOf(parsed.error))
+  if (!parsed.success) return fail(z.prettifyError(parsed.error))
   const request = parsed.data
   const read = readSources(request.contents.flatMap(({ parts }) => parts))
   if (!read.ok) return read
   const sources = read.value
   const prompt = promptOf(request)
   const refusal = refusalOf(request, prompt)
-  if (refusal !== undefined) return refuse(400, refusal)
+  if (refusal !== undefined) return fail(refusal)
 
   const { responseModalities, imageConfig = {}, seed } = request.generationConfig ?? {}
   const modalities = responseModalities ?? ['TEXT', 'IMAGE']
@@ -82,16 +82,6 @@ export function readOrderA(model: string, body: unknown): OrderRead {
   })
 }
 
-/** Returns an error message like the vendor's. For a wrong value, the words after the path are Zod's. */
-function messageOf({ issues: [issue] }: z.ZodError): string {
-  const path = issue?.path.join('.') ?? ''
-  if (issue?.code !== 'unrecognized_keys') {
-    return `Invalid value at '${path}': ${issue?.message ?? 'not an object'}`
-  }
-  const at = path === '' ? '' : ` at '${path}'`
-  return `Invalid JSON payload received. Unknown name "${issue.keys[0] ?? ''}"${at}: Cannot find field.`
-}
-
 /**
  * Returns the text of the user's last turn that has text: earlier calls have answered the turns before it.
  */
@@ -102,10 +92,10 @@ function promptOf(request: Request): string {
   return texts.findLast((text) => text !== '') ?? ''
 }
 
-function readSources(parts: readonly Part[]): Result<readonly SourceImage[], Problem> {
+function readSources(parts: readonly Part[]): Result<readonly SourceImage[], string> {
   const sources: SourceImage[] = []
   for (const { fileData, inlineData } of parts) {
-    if (fileData !== undefined) return refuse(400, 'The simulator keeps no uploaded files.')
+    if (fileData !== undefined) return fail('The simulator keeps no uploaded files.')
     if (inlineData === undefined) continue
     const { data, mimeType } = inlineData
     const bytes = Buffer.from(data, 'base64')
@@ -113,11 +103,11 @@ function readSources(parts: readonly Part[]): Result<readonly SourceImage[], Pro
     // Buffer.from skips characters that are not base64. So if there are any, the length is too short.
     if (bytes.length !== Math.floor((data.length * 3) / 4) - padding) {
       const field = "'inline_data.data' (TYPE_BYTES)"
-      return refuse(400, `Invalid value at ${field}, Base64 decoding failed.`)
+      return fail(`Invalid value at ${field}, Base64 decoding failed.`)
     }
     const source = sourceOf(mimeType, bytes, sources.length === 0)
     if (source === undefined) {
-      return refuse(400, 'Unable to process input image. Please retry or report in the forum.')
+      return fail('Unable to process input image. Please retry or report in the forum.')
     }
     sources.push(source)
   }

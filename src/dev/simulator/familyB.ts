@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Action } from '../../domain/models/models.ts'
-import { succeed } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
 import type { EncodedImage } from './drawImage.ts'
 import type { AnswerFault } from './faults.ts'
 import type { OrderB, OrderRead, SourceImage } from './order.ts'
-import { refuse, sourceOf } from './order.ts'
+import { sourceOf } from './order.ts'
 
 /**
  * The fields of a generation (OpenAI API reference). An edit sends the same fields as text parts of a form.
@@ -37,33 +37,26 @@ const imagesMax = 16
 export async function readEdit(form: FormData): Promise<OrderRead> {
   const fields: [string, unknown][] = []
   const images: File[] = []
-  let unknownFile: string | undefined
   for (const [name, value] of form) {
     if (typeof value === 'string') {
       fields.push([name, numberFields.has(name) ? Number(value) : value])
     } else if (name === 'image' || name === 'image[]') {
       images.push(value)
     } else if (name !== 'mask') {
-      unknownFile ??= name
+      return fail(`Unknown parameter: '${name}'.`)
     }
   }
-  if (unknownFile !== undefined) return unknownParameter(unknownFile)
-  if (images.length === 0) {
-    const code = 'missing_required_parameter'
-    return refuse(400, "Missing required parameter: 'image'.", { param: 'image', code })
-  }
+  if (images.length === 0) return fail("Missing required parameter: 'image'.")
   if (images.length > imagesMax) {
-    const message = `Invalid 'image': array too long. Expected at most ${imagesMax}, got ${images.length}.`
-    return refuse(400, message, { param: 'image', code: 'array_above_max_length' })
+    return fail(
+      `Invalid 'image': array too long. Expected at most ${imagesMax}, got ${images.length}.`,
+    )
   }
   const sources: SourceImage[] = []
   for (const image of images) {
     const bytes = Buffer.from(await image.arrayBuffer())
     const source = sourceOf(image.type, bytes, sources.length === 0)
-    if (source === undefined) {
-      const code = 'invalid_image_file'
-      return refuse(400, 'The image file could not be read.', { param: 'image', code })
-    }
+    if (source === undefined) return fail('The image file could not be read.')
     sources.push(source)
   }
   return readRequest('edit', Object.fromEntries(fields), sources)
@@ -71,13 +64,12 @@ export async function readEdit(form: FormData): Promise<OrderRead> {
 
 function readRequest(action: Action, body: unknown, sources: readonly SourceImage[]): OrderRead {
   const parsed = requestSchema.safeParse(body)
-  if (!parsed.success) return refusalOf(parsed.error)
+  if (!parsed.success) return fail(z.prettifyError(parsed.error))
   const request = parsed.data
   const { size = 'auto', quality = 'auto', background = 'auto' } = request
   const pixels = parsePixelSize(size === 'auto' ? '1024x1024' : size)
   if (pixels === undefined) {
-    const message = `Invalid size '${size}'. Sides must be multiples of 16 within the limits.`
-    return refuse(400, message, { param: 'size' })
+    return fail(`Invalid size '${size}'. Sides must be multiples of 16 within the limits.`)
   }
   return succeed({
     family: 'B',
@@ -106,17 +98,6 @@ function parsePixelSize(
   const isMultiple = width % sideMultiple === 0 && height % sideMultiple === 0
   const pixels = width * height
   return isMultiple && pixels >= pixelsMin && pixels <= pixelsMax ? { width, height } : undefined
-}
-
-function refusalOf({ issues: [issue] }: z.ZodError): OrderRead {
-  if (issue?.code === 'unrecognized_keys') return unknownParameter(issue.keys[0] ?? '')
-  const param = issue?.path.join('.') ?? ''
-  if (param === '') return refuse(400, 'We could not parse the JSON body of your request.')
-  return refuse(400, `Invalid '${param}': ${issue?.message ?? ''}`, { param })
-}
-
-function unknownParameter(name: string): OrderRead {
-  return refuse(400, `Unknown parameter: '${name}'.`, { param: name, code: 'unknown_parameter' })
 }
 
 type Json = Readonly<Record<string, unknown>>

@@ -19,15 +19,12 @@ const commonFields = {
    * How many calls get this fault. Default: one if a test scripts the fault, no limit if a prompt asks for
    * it.
    */
-  times: z.union([z.int().positive(), z.literal('forever')]).optional(),
-  /** Replaces the configured latency. */
-  delay: milliseconds.optional(),
+  times: z.int().positive().optional(),
   /** Only for family A: puts an error body into an array of one element, as Vertex AI does. */
   array: z.boolean().optional(),
 }
 
 const retryForm = z.enum(['seconds', 'date', 'ms', 'retry-info', 'none', 'garbage'])
-const retry = { retryAfter: seconds.optional(), form: retryForm.optional() }
 
 /** The shape of an answer, which decides the part of the simulator that makes it. */
 type Group =
@@ -80,8 +77,11 @@ export const faultTable = [
   }),
   fault('error', '500', 'internal error of the vendor', {}),
   fault('error', '502', 'HTML of a proxy', {}),
-  fault('error', '503', 'A `UNAVAILABLE`, B `server_is_overloaded`', retry),
-  fault('error', '503-html', 'HTML of a proxy', retry),
+  fault('error', '503', 'A `UNAVAILABLE`, B `server_is_overloaded`', {
+    retryAfter: seconds.optional(),
+    form: retryForm.optional(),
+  }),
+  fault('error', '503-html', 'HTML of a proxy', {}),
   fault('error', '504', 'A `DEADLINE_EXCEEDED`, B HTML of a proxy', {}),
   fault('error', 'status', "any other status, in the vendor's format", {
     code: z.int().min(400).max(599),

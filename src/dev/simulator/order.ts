@@ -1,6 +1,5 @@
 import type { Action } from '../../domain/models/models.ts'
 import type { Result } from '../../domain/result.ts'
-import { fail } from '../../domain/result.ts'
 import type { LoggedImage } from './calls.ts'
 import { digestOf } from './calls.ts'
 
@@ -43,25 +42,8 @@ export type SourceImage = LoggedImage & {
   readonly content?: Buffer
 }
 
-/** What is wrong with a request, by the vendor's rules. Each family writes it in its own error format. */
-export type Problem = {
-  readonly status: number
-  readonly message: string
-  readonly param?: string | null
-  readonly code?: string
-}
-
-/** The order that a request contains, or the vendor's reason to answer with an error. */
-export type OrderRead = Result<ImageOrder, Problem>
-
-/** Returns the result for a request with a problem. For family B, `more` names the parameter and the code. */
-export function refuse(
-  status: number,
-  message: string,
-  more: Pick<Problem, 'param' | 'code'> = {},
-): { readonly ok: false; readonly failure: Problem } {
-  return fail({ status, message, ...more })
-}
+/** The order that a request contains, or the vendor's reason to answer with 400. */
+export type OrderRead = Result<ImageOrder, string>
 
 /** How images of the types that the vendors accept begin, in hexadecimal. */
 const signatures: Readonly<Record<string, RegExp>> = {

@@ -5,7 +5,7 @@ import { succeed } from '../../domain/result.ts'
 import type { CallMatcher } from './calls.ts'
 import { digestOf, matches } from './calls.ts'
 import type { Fault } from './faults.ts'
-import { findDirectives, parseFault } from './faults.ts'
+import { findDirectives } from './faults.ts'
 import type { ImageOrder } from './order.ts'
 
 /** How many milliseconds an image takes: a fixed number, or a random number between two bounds. */
@@ -39,17 +39,9 @@ export function createPlan(latency: Latency) {
     await once(held.released.signal, 'abort', { signal }).finally(() => heldCalls.delete(held))
   }
 
-  /**
-   * Adds faults, written as in a directive, for the calls that match. Each fault is for one call, unless it
-   * has `times`. Throws a TypeError when a fault cannot be read.
-   */
-  function script(matcher: CallMatcher, faults: readonly string[]): void {
-    const queue = faults.map((text) => {
-      const parsed = parseFault(text)
-      if (!parsed.ok) throw new TypeError(parsed.failure)
-      return { fault: parsed.value, left: timesOf(parsed.value, 1) }
-    })
-    scripts.push({ matcher, queue })
+  /** Adds faults for the calls that match. Each fault is for one call, unless it has `times`. */
+  function script(matcher: CallMatcher, faults: readonly Fault[]): void {
+    scripts.push({ matcher, queue: faults.map((fault) => ({ fault, left: fault.times ?? 1 })) })
   }
 
   /** Adds a rate limit. A call passes only if every limit for its model lets it pass. */
@@ -94,8 +86,9 @@ export function createPlan(latency: Latency) {
     let passed = callsByPrompt.get(key) ?? 0
     callsByPrompt.set(key, passed + 1)
     const fault = directives.value.find((candidate) => {
-      const isNow = passed < timesOf(candidate, Infinity)
-      passed -= timesOf(candidate, Infinity)
+      const { times = Infinity } = candidate
+      const isNow = passed < times
+      passed -= times
       return isNow
     })
     return succeed(fault)
@@ -121,14 +114,9 @@ export function createPlan(latency: Latency) {
   return { script, limit, refusedForSeconds, next, wait, release }
 }
 
-function timesOf(fault: Fault, otherwise: number): number {
-  return fault.times === 'forever' ? Infinity : (fault.times ?? otherwise)
-}
-
 function durationMs(fault: Fault | undefined, latency: Latency): number {
   if (fault?.kind === 'delay') return fault.ms
-  if (fault?.kind === 'hold') return fault.delay ?? 0
-  if (fault?.delay !== undefined) return fault.delay
+  if (fault?.kind === 'hold') return 0
   if (typeof latency === 'number') return latency
   return latency.minMs + Math.random() * (latency.maxMs - latency.minMs)
 }

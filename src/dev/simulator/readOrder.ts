@@ -6,7 +6,7 @@ import type { Operation } from './endpoints.ts'
 import { readOrderA } from './familyA.ts'
 import { readEdit, readGeneration } from './familyB.ts'
 import type { OrderRead } from './order.ts'
-import { refuse } from './order.ts'
+import { fail } from '../../domain/result.ts'
 
 /** Reads the whole body, writes what it contains into the log entry, and checks it as the vendor does. */
 export async function readOrder(
@@ -39,7 +39,7 @@ async function checkBody(
     const form = await new Response(bytes, { headers: { 'content-type': contentType } })
       .formData()
       .catch(() => undefined)
-    if (form === undefined) return refuse(400, 'Could not parse multipart form.')
+    if (form === undefined) return fail('Could not parse multipart form.')
     const fields = [...form].filter(([, value]) => typeof value === 'string')
     call.body = withoutLongTexts(Object.fromEntries(fields))
     return readEdit(form)
@@ -52,8 +52,7 @@ async function checkBody(
 }
 
 function unsupported(given: string, expected: string): OrderRead {
-  const message = `Unsupported content type: '${given}'. Expected '${expected}'.`
-  return refuse(400, message, { code: 'unsupported_content_type' })
+  return fail(`Unsupported content type: '${given}'. Expected '${expected}'.`)
 }
 
 /** Returns the value of a JSON text, or `undefined` when it is not JSON. */

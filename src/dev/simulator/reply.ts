@@ -35,9 +35,7 @@ export function adviseRetry(
   family: Family,
   fault: ErrorFault,
 ): { readonly headers: Headers; readonly retryDelay?: string } {
-  if (fault.kind !== '429' && fault.kind !== '503' && fault.kind !== '503-html') {
-    return { headers: {} }
-  }
+  if (fault.kind !== '429' && fault.kind !== '503') return { headers: {} }
   const { retryAfter, form: asked = retryAfter === undefined ? 'none' : 'seconds' } = fault
   const seconds = retryAfter ?? 1
   const form = family === 'B' && asked === 'retry-info' ? 'seconds' : asked

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallLog, SimulatorCall } from './calls.ts'
 import type { EncodedImage, ImageMode } from './drawImage.ts'
 import { makeImages } from './drawImage.ts'
@@ -94,8 +93,7 @@ async function answer(exchange: Exchange): Promise<void> {
   }
   const planned = plan.next(order)
   if (!planned.ok) {
-    const problem = { status: 400, message: planned.failure }
-    return refuse('bad-directive', problemReply(family, problem))
+    return refuse('bad-directive', problemReply(family, planned.failure))
   }
   const fault = planned.value
   call.fault = fault?.kind ?? null
@@ -113,10 +111,7 @@ async function replyTo(
   fault: Fault | undefined,
 ): Promise<Reply> {
   const strayUrl = `http://${request.headers.host ?? 'localhost'}${strayPath}`
-  if (isOf('error', fault)) {
-    await sleep(fault.delay ?? 0, undefined, { signal: gone })
-    return errorReply(order.family, fault, order.model, strayUrl)
-  }
+  if (isOf('error', fault)) return errorReply(order.family, fault, order.model, strayUrl)
   const count = imageCount(order, fault)
   call.billed = count > 0
   const [images] = await Promise.all([

@@ -29,8 +29,6 @@ export type SimulatorOptions = {
   readonly log?: (call: SimulatorCall) => void
 }
 
-export type Simulator = Awaited<ReturnType<typeof startSimulator>>
-
 /** Long enough that a client that asks every two seconds sees the progress rise. */
 const defaultLatency: Latency = { minMs: 3000, maxMs: 6000 }
 
@@ -98,10 +96,6 @@ export async function startSimulator(options: SimulatorOptions) {
   return {
     strayRequests,
     calls: log.list,
-    waitForCalls: log.waitForCalls,
-    script: plan.script,
-    limit: plan.limit,
-    release: plan.release,
     /** The base URL of family A, such as `http://host:port`. The base URL of family B is `<url>/v1`. */
     url: httpUrl(host, port),
     port,

@@ -11,16 +11,7 @@ import { freePort } from '../ports.ts'
 import { versitygwTool } from './versitygw.ts'
 import { until } from '../timing.ts'
 
-export type S3Server = {
-  /** The environment variables with which the AWS SDK reaches the server. */
-  readonly environment: Readonly<Record<string, string>>
-  readonly bucket: string
-  /** Signals the process of the server. Does nothing while no process runs. */
-  readonly signal: (name: NodeJS.Signals) => void
-  /** Kills the server, and starts it on the same folder and port after `downMs`. Does nothing while it is down. */
-  readonly restart: (downMs: number) => Promise<void>
-  readonly stop: () => Promise<void>
-}
+export type S3Server = Awaited<ReturnType<typeof startS3Server>>
 
 /** The first run builds the server, which takes about a minute. Later runs use the user's cache. */
 export const s3ServerStartMsMax = 10 * 60_000
@@ -37,7 +28,7 @@ function composeCommand(): string {
 }
 
 /** Starts a real S3 server on its own folder. Throws when the server cannot be built, so that no test is skipped. */
-export async function startS3Server(): Promise<S3Server> {
+export async function startS3Server() {
   const { show } = createTerminal(process.stderr)
   const built = await buildGoTools(versitygwTool, { env: process.env, show })
   if (built.kind === 'failed') throw new Error(`No S3 server to test against: ${built.why}`)
@@ -76,6 +67,7 @@ export async function startS3Server(): Promise<S3Server> {
     throw error
   })
   return {
+    /** The environment variables with which the AWS SDK reaches the server. */
     environment: {
       AWS_ENDPOINT_URL_S3: `http://${address}`,
       AWS_ACCESS_KEY_ID: 'access',
@@ -83,8 +75,10 @@ export async function startS3Server(): Promise<S3Server> {
       AWS_REGION: 'us-east-1',
     },
     bucket,
-    signal: (name) => void child?.kill(name),
-    restart: async (downMs) => {
+    /** Signals the process of the server. Does nothing while no process runs. */
+    signal: (name: NodeJS.Signals): void => void child?.kill(name),
+    /** Kills the server, and starts it on the same folder and port after `downMs`. Does nothing while it is down. */
+    restart: async (downMs: number): Promise<void> => {
       if (child === undefined) return
       await kill()
       await sleep(downMs)

@@ -1,14 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ChaosAnswer, ChaosRequest } from './chaosRequest.ts'
+import type { Answer, ChaosRequest } from './chaosRequest.ts'
+import { codeOf, sendRequest } from './chaosRequest.ts'
 import type { TaskRecord } from '../clients/client.ts'
 import { createClient } from '../clients/client.ts'
 import type { Seeded } from '../seeded.ts'
 
-const answerMsMax = 5_000
+/** After this time a client breaks its connection, and repeats the request. */
+const [answerMsMax, imageMsMax] = [5_000, 15_000]
 const retryMs = 300
 const pollMs = 200
+/** After so many answers a synchronous client gives up. The upstream refuses some prompts each time. */
+const triesMax = 20
 
-export type ChaosClientDeps = {
+type ChaosClientDeps = {
   /** Returns the base URL of an API that should be running. */
   readonly url: () => string
   readonly chance: Seeded
@@ -16,62 +20,20 @@ export type ChaosClientDeps = {
   readonly over: AbortSignal
 }
 
-/** Submits with an idempotency key until it gets an answer, then polls until the task ends. */
+/** Repeats a request with its key until it gets a final answer. Then polls an accepted task until it ends. */
 export async function runChaosClient(deps: ChaosClientDeps, request: ChaosRequest): Promise<void> {
   const copies = Array.from({ length: request.copies }, () =>
-    submitUntilAnswered(deps, request, request.body, request.answers),
+    sendUntilFinal(deps, request, request.answers),
   )
   await Promise.all(copies)
-  request.taskId = acceptedId(request.answers)
-  if (request.taskId === undefined) return
+  const accepted = request.answers.find((answer) => answer !== 'none' && answer.status === 202)
+  if (accepted === undefined || accepted === 'none') return
+  const taskId = String(Object(JSON.parse(accepted.text)).task_id)
+  request.taskId = taskId
   if (request.conflicts) {
-    const changed = { ...request.body, prompt: `${request.tag} changed` }
-    await submitUntilAnswered(deps, request, changed, request.conflictAnswers)
+    const changed = { ...request, prompt: `${request.tag} changed` }
+    await sendUntilFinal(deps, changed, request.conflictAnswers)
   }
-  await pollToTheEnd(deps, request, request.taskId)
-}
-
-function acceptedId(answers: readonly ChaosAnswer[]): string | undefined {
-  const accepted = answers.find((answer) => answer.kind === 'answer' && answer.status === 202)
-  return accepted?.kind === 'answer' ? Object(JSON.parse(accepted.text)).task_id : undefined
-}
-
-async function submitUntilAnswered(
-  deps: ChaosClientDeps,
-  request: ChaosRequest,
-  body: object,
-  answers: ChaosAnswer[],
-): Promise<void> {
-  while (!deps.over.aborted) {
-    const answer = await submitOnce(deps, request, body)
-    answers.push(answer)
-    const again = answer.kind === 'none' || answer.status >= 500 || answer.status === 429
-    if (!again) return
-    await sleep(retryMs)
-  }
-}
-
-async function submitOnce(
-  deps: ChaosClientDeps,
-  { account, key }: ChaosRequest,
-  body: object,
-): Promise<ChaosAnswer> {
-  const client = createClient(deps.url(), account.secret)
-  try {
-    const answer = await withTimeout(client.submit(body, { 'idempotency-key': key }))
-    const text = await withTimeout(answer.text())
-    const replayed = answer.headers.get('idempotent-replayed')
-    return { kind: 'answer', status: answer.status, replayed, text }
-  } catch {
-    return { kind: 'none' }
-  }
-}
-
-async function pollToTheEnd(
-  deps: ChaosClientDeps,
-  request: ChaosRequest,
-  taskId: string,
-): Promise<void> {
   while (!deps.over.aborted) {
     const record = await lookup(deps.url(), request, taskId)
     if (record !== undefined) request.seen.push(record)
@@ -80,41 +42,45 @@ async function pollToTheEnd(
   }
 }
 
+async function sendUntilFinal(
+  { url, over }: ChaosClientDeps,
+  request: ChaosRequest,
+  answers: (Answer | 'none')[],
+): Promise<void> {
+  const limitMs = request.isSync ? imageMsMax : answerMsMax
+  for (let tries = 0; !over.aborted && !(request.isSync && tries === triesMax); tries += 1) {
+    const answer = await sendRequest(createClient(url(), request.account.secret), request, limitMs)
+    answers.push(answer)
+    if (answer !== 'none' && isFinal(answer)) return
+    await sleep(retryMs)
+  }
+}
+
+/** A 429 asks for another try. The codes say nothing about the task. */
+function isFinal(answer: Answer): boolean {
+  const passing = ['generation_timeout', 'internal_error', 'cancelled']
+  return answer.status !== 429 && answer.status !== 503 && !passing.includes(codeOf(answer) ?? '')
+}
+
 /** Reads a task record. Returns `undefined` without an answer and for a 5xx: the client then asks again. */
 export async function lookup(
   url: string,
   { account }: Pick<ChaosRequest, 'account'>,
   taskId: string,
 ): Promise<TaskRecord | undefined> {
-  try {
-    const answer = await withTimeout(createClient(url, account.secret).lookup(taskId))
-    const text = await withTimeout(answer.text())
-    if (answer.status >= 500) return undefined
-    if (answer.status !== 200) throw new LookupRefused(`${taskId}: ${answer.status} ${text}`)
-    const record: TaskRecord = JSON.parse(text)
-    return record
-  } catch (error) {
-    if (error instanceof LookupRefused) throw error
-    return undefined
-  }
-}
-
-/** An accepted task is refused to its owner, which no fault may cause. */
-class LookupRefused extends Error {
-  override readonly name = 'LookupRefused'
+  const answer = await fetch(`${url}/v1/tasks/${taskId}`, {
+    headers: { authorization: `Bearer ${account.secret}` },
+    signal: AbortSignal.timeout(answerMsMax),
+  }).catch(() => undefined)
+  const text = await answer?.text().catch(() => undefined)
+  if (answer === undefined || text === undefined || answer.status >= 500) return undefined
+  // An accepted task is refused to its owner, which no fault may cause.
+  if (answer.status !== 200) throw new Error(`${taskId}: ${answer.status} ${text}`)
+  const record: TaskRecord = JSON.parse(text)
+  return record
 }
 
 /** Reports whether the record says that the task has ended. */
 export function isTerminal(record: TaskRecord): boolean {
   return record.status === 'succeeded' || record.status === 'failed'
-}
-
-async function withTimeout<Value>(work: Promise<Value>): Promise<Value> {
-  const timer = AbortSignal.timeout(answerMsMax)
-  return Promise.race([
-    work,
-    new Promise<never>((_resolve, reject) => {
-      timer.addEventListener('abort', () => reject(new Error('no answer in time')))
-    }),
-  ])
 }

@@ -4,7 +4,7 @@ import sharp from 'sharp'
 import type { SimulatorCall } from '../../../src/dev/simulator/calls.ts'
 import { readUsage } from '../../../src/store/accounts/readUsage.ts'
 import { isTerminal, lookup } from './chaosClient.ts'
-import type { ChaosRequest } from './chaosRequest.ts'
+import type { Answer, ChaosRequest } from './chaosRequest.ts'
 import type { TaskRecord } from '../clients/client.ts'
 import type { TestService } from '../service/testService.ts'
 
@@ -18,41 +18,54 @@ type TaskRow = {
   readonly lastOpenedAtMs: number | null
 }
 
-/**
- * Checks the invariants once all faults are over and all tasks have ended. `broken` has one line per violation.
- * `recovered` counts tasks whose client never got the 202.
- */
+/** At most so many calls of a task may have done work. */
+const workingCallsMax = 3
+
+/** Checks the invariants once all faults are over and all tasks have ended. Returns one line per violation. */
 export async function brokenInvariants(
   service: TestService,
   requests: readonly ChaosRequest[],
-): Promise<{ readonly broken: readonly string[]; readonly recovered: number }> {
-  const rows = await taskRows(service.pool)
-  const broken: string[] = []
-  const byDigest = new Map(rows.map((row) => [row.keyDigest, row]))
+): Promise<readonly string[]> {
+  const byDigest = Map.groupBy(await taskRows(service.pool), ({ keyDigest }) => keyDigest)
   const calls = await service.simulator.calls()
-  let recovered = 0
+  const broken: string[] = []
   for (const request of requests) {
-    const row = byDigest.get(createHash('sha256').update(request.key).digest('hex'))
-    if (row !== undefined && request.taskId === undefined) recovered += 1
+    const digest = createHash('sha256').update(request.key).digest('hex')
+    const tasks = byDigest.get(digest) ?? []
+    const own = calls.filter(({ prompt }) => prompt?.startsWith(request.tag) === true)
     broken.push(
-      ...answersOf(request, row),
+      ...tasksOf(request, tasks),
+      ...(request.isSync ? await imagesOf(request, tasks) : answersOf(request, tasks)),
       ...historyOf(request),
-      ...callsOf(request, row, calls),
-      ...(await publishedOf(service, request, row)),
+      ...callsOf(request, tasks, own),
+      ...(await publishedOf(service, request, tasks)),
     )
   }
-  if (rows.length !== byDigest.size)
-    broken.push(`${rows.length} tasks for ${byDigest.size} idempotency keys`)
-  broken.push(...(await usageOf(service.pool)))
-  return { broken, recovered }
+  return [...broken, ...(await usageOf(service.pool))]
 }
 
-/** One key makes one task; an accepted task exists; a refused request made none; a changed request gets 409. */
-function* answersOf(request: ChaosRequest, row: TaskRow | undefined): Generator<string> {
+/**
+ * Every task has ended. One key makes one task; of a synchronous request several, because a task that ended without
+ * work, or with a 429, frees its key, but at most one image.
+ */
+function* tasksOf({ tag, isSync }: ChaosRequest, tasks: readonly TaskRow[]): Generator<string> {
+  const succeeded = tasks.filter(({ status }) => status === 'succeeded').length
+  for (const { status } of tasks) {
+    if (!['succeeded', 'failed'].includes(status)) yield `${tag} has not ended: ${status}`
+  }
+  if (!isSync && tasks.length > 1) yield `${tag} has ${tasks.length} tasks`
+  if (succeeded > 1) yield `${tag} has ${succeeded} tasks with an image`
+}
+
+const answered = (answers: readonly (Answer | 'none')[]): readonly Answer[] =>
+  answers.flatMap((answer) => (answer === 'none' ? [] : [answer]))
+
+/** An accepted task exists; a refused request made none; a changed request gets 409. */
+function* answersOf(request: ChaosRequest, tasks: readonly TaskRow[]): Generator<string> {
   const { tag } = request
-  const answers = request.answers.flatMap((answer) => (answer.kind === 'answer' ? [answer] : []))
+  const answers = answered(request.answers)
   const accepted = answers.filter(({ status }) => status === 202)
-  const fresh = accepted.filter(({ replayed }) => replayed === 'false')
+  const fresh = accepted.filter(({ headers }) => headers.get('idempotent-replayed') === 'false')
   const unanswered = request.answers.length - answers.length
   const failed = answers.filter(({ status }) => status >= 500).length
   if (new Set(accepted.map(({ text }) => text)).size > 1) yield `${tag} was accepted as two tasks`
@@ -60,18 +73,46 @@ function* answersOf(request: ChaosRequest, row: TaskRow | undefined): Generator<
   if (accepted.length > 0 && fresh.length === 0 && unanswered + failed === 0) {
     yield `${tag} was only ever accepted as a replay`
   }
-  if (accepted.length > 0 && row?.taskId !== request.taskId)
+  if (accepted.length > 0 && tasks[0]?.taskId !== request.taskId) {
     yield `${tag} was accepted and its task is lost`
-  if (row !== undefined && !['succeeded', 'failed'].includes(row.status)) {
-    yield `${tag} has not ended: ${row.status}`
   }
   const mayHaveBeenAccepted = accepted.length + unanswered + failed > 0
-  if (row !== undefined && !mayHaveBeenAccepted) yield `${tag} was refused and has a task`
-  for (const answer of request.conflictAnswers) {
-    if (answer.kind === 'answer' && answer.status < 500 && answer.status !== 409) {
-      yield `${tag} with a changed body got ${answer.status} instead of 409`
+  if (tasks.length > 0 && !mayHaveBeenAccepted) yield `${tag} was refused and has a task`
+  for (const { status } of answered(request.conflictAnswers)) {
+    if (status < 500 && status !== 409) {
+      yield `${tag} with a changed body got ${status} instead of 409`
     }
   }
+}
+
+/** All answers with an image have the same one, which decodes, and which no final refusal follows. */
+async function imagesOf(
+  { tag, answers }: ChaosRequest,
+  tasks: readonly TaskRow[],
+): Promise<readonly string[]> {
+  const broken: string[] = []
+  const hasImage = tasks.some(({ status }) => status === 'succeeded')
+  const images = answered(answers).flatMap(
+    ({ status, text }) => (status === 200 && /"(?:data|b64_json)":"([^"]+)"/.exec(text)?.[1]) || [],
+  )
+  const [image] = images
+  if (new Set(images).size > 1) broken.push(`${tag} got different images`)
+  if (image !== undefined && !hasImage) broken.push(`${tag} got an image, and no task has one`)
+  if (image !== undefined && !(await decodes(Buffer.from(image, 'base64')))) {
+    broken.push(`the image of ${tag} does not decode`)
+  }
+  const last = answers.at(-1)
+  const isRefused = last !== undefined && last !== 'none' && last.status >= 400 && last.status < 500
+  if (isRefused && last.status !== 429 && hasImage) {
+    broken.push(`${tag} got ${last.status} at last, and has an image`)
+  }
+  return broken
+}
+
+function decodes(image: ArrayBuffer | Buffer): Promise<boolean> {
+  return sharp(image)
+    .stats()
+    .then(Boolean, () => false)
 }
 
 /** Status and progress only move forward, and the record of an ended task does not change. */
@@ -92,54 +133,49 @@ function* sameEnd(tag: string, before: TaskRecord, after: TaskRecord): Generator
   if (was !== is) yield `the ended record of ${tag} changed from ${was} to ${is}`
 }
 
-/** At most three calls may have done work, and each call belongs to an attempt that the gate opened. */
+/** At most three calls of a task may have done work, and each call belongs to an attempt that the gate opened. */
 function* callsOf(
   { tag }: ChaosRequest,
-  row: TaskRow | undefined,
-  all: readonly SimulatorCall[],
+  tasks: readonly TaskRow[],
+  calls: readonly SimulatorCall[],
 ): Generator<string> {
-  const calls = all.filter(({ prompt }) => prompt?.startsWith(tag) === true)
-  const working = calls.filter(({ fault }) => fault !== '429' && fault !== '503')
-  if (working.length > 3) yield `${tag} had ${working.length} calls that may have done work`
-  if (row === undefined) {
-    if (calls.length > 0) yield `${tag} has upstream calls and no task`
-    return
+  const working = calls.filter(({ fault }) => !['429', '503', 'quota'].includes(fault ?? ''))
+  const attempts = tasks.reduce((sum, task) => sum + task.attempts, 0)
+  if (working.length > workingCallsMax * tasks.length) {
+    yield `${tag} had ${working.length} calls that may have done work in ${tasks.length} tasks`
   }
-  if (calls.length > row.attempts)
-    yield `${tag} has ${calls.length} calls and only ${row.attempts} attempts`
-  if (calls.some(({ at }) => at < row.createdAtMs - 1))
-    yield `${tag} had a call before its task existed`
-  const { lastOpenedAtMs, completedAtMs } = row
-  if ((lastOpenedAtMs ?? 0) > (completedAtMs ?? Infinity))
+  if (calls.length > attempts) yield `${tag} has ${calls.length} calls and ${attempts} attempts`
+  const firstAtMs = Math.min(...tasks.map(({ createdAtMs }) => createdAtMs))
+  if (calls.some(({ at }) => at < firstAtMs - 1)) yield `${tag} had a call before its task existed`
+  if (tasks.some((task) => (task.lastOpenedAtMs ?? 0) > (task.completedAtMs ?? Infinity))) {
     yield `${tag} has an attempt after its end`
+  }
 }
 
 /** A task has an image exactly when it succeeded, and the image decodes. The record still matches the last one read. */
 async function publishedOf(
   service: TestService,
   request: ChaosRequest,
-  row: TaskRow | undefined,
+  [task]: readonly TaskRow[],
 ): Promise<readonly string[]> {
   const { tag, taskId } = request
-  if (taskId === undefined || row === undefined) return []
+  if (taskId === undefined || task === undefined) return []
   const record = await lookup(service.apis[0]?.url ?? '', request, taskId)
   if (record === undefined) return [`${tag} cannot be read`]
   const last = request.seen.at(-1)
   const broken = last !== undefined && isTerminal(last) ? [...sameEnd(tag, last, record)] : []
-  if (record.status !== row.status)
-    broken.push(`${tag} reads ${record.status}, but its row is ${row.status}`)
+  if (record.status !== task.status) {
+    broken.push(`${tag} reads ${record.status}, but its row is ${task.status}`)
+  }
   const url = record.output?.assets[0]?.url
-  if ((url !== undefined) !== (row.status === 'succeeded'))
-    broken.push(
-      `${tag} is ${row.status} and ${url === undefined ? 'has no image' : 'has an image'}`,
-    )
+  if ((url !== undefined) !== (task.status === 'succeeded')) {
+    broken.push(`${tag} is ${task.status}, and the address of its image is ${url}`)
+  }
   if (url === undefined) return broken
-  try {
-    // Every API serves the image. The URL may point to one that was killed, so ask the first API.
-    const { pathname, search } = new URL(url)
-    const answer = await fetch((service.apis[0]?.url ?? '') + pathname + search)
-    await sharp(await answer.arrayBuffer()).stats()
-  } catch {
+  // Every API serves the image. The URL may point to one that was killed, so ask the first API.
+  const { pathname, search } = new URL(url)
+  const answer = await fetch((service.apis[0]?.url ?? '') + pathname + search)
+  if (!(await decodes(await answer.arrayBuffer()))) {
     broken.push(`the image of ${tag} does not decode`)
   }
   return broken
@@ -173,7 +209,7 @@ async function taskRows(pool: Pool): Promise<readonly TaskRow[]> {
        (select count(*)::int from attempt where attempt.task_id = task.task_id) as attempts,
        (select (extract(epoch from max(opened_at)) * 1000)::float8 from attempt
         where attempt.task_id = task.task_id) as "lastOpenedAtMs"
-     from task where route = 'images.tasks' and key_digest is not null`,
+     from task where key_digest is not null order by created_at`,
   )
   return rows
 }

@@ -1,33 +1,39 @@
-import { modelIds } from '../../../src/domain/models/models.ts'
-import type { TaskRecord } from '../clients/client.ts'
-import { generateBody, inputImage } from '../clients/requestBodies.ts'
-import { paddedPng } from '../images.ts'
+import type { ModelId } from '../../../src/domain/models/models.ts'
+import { familyAModels, familyBModels, modelIds } from '../../../src/domain/models/models.ts'
+import type { Client, TaskRecord } from '../clients/client.ts'
+import { editBody, formBody, formType, generateBody } from '../clients/requestBodies.ts'
+import { editParts } from '../clients/syncCalls.ts'
 import type { Seeded } from '../seeded.ts'
 import type { TestAccount } from '../service/testAccount.ts'
 
-/** One answer to a submit. `none`: no answer arrived, so the submit may or may not have been accepted. */
-export type ChaosAnswer =
-  | { readonly kind: 'none' }
-  | {
-      readonly kind: 'answer'
-      readonly status: number
-      readonly replayed: string | null
-      readonly text: string
-    }
+const asyncKinds = ['generate', 'edit', 'asyncGenerateContent'] as const
+const syncKinds = ['generations', 'edits', 'generateContent'] as const
 
-/** One request under one idempotency key, with every answer that its client got. */
-export type ChaosRequest = {
-  /** The start of the prompt, by which the call log of the simulator identifies the request. */
+/** One request under one idempotency key, on one of the accepting routes. */
+export type KeyedRequest = {
+  readonly kind: (typeof asyncKinds)[number] | (typeof syncKinds)[number]
+  readonly isSync: boolean
+  readonly model: ModelId
+  /** Its start names the request in the call log of the simulator. */
+  readonly prompt: string
+  readonly key: string
+}
+
+/** One answer of Darkroom. */
+export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string }
+
+/** A request of chaos, with what its client got. */
+export type ChaosRequest = KeyedRequest & {
+  /** The start of the prompt, which no other request has. */
   readonly tag: string
   readonly account: TestAccount
-  readonly key: string
-  readonly body: Readonly<Record<string, unknown>>
   /** How many copies are sent at once. */
   readonly copies: number
   /** Once accepted, another body is sent under the same key. */
   readonly conflicts: boolean
-  readonly answers: ChaosAnswer[]
-  readonly conflictAnswers: ChaosAnswer[]
+  /** `none`: no answer arrived, so the request may or may not have been accepted. */
+  readonly answers: (Answer | 'none')[]
+  readonly conflictAnswers: (Answer | 'none')[]
   taskId: string | undefined
   /** Every record that the client read, in order. */
   readonly seen: TaskRecord[]
@@ -57,9 +63,19 @@ const upstreamFaults = [
 ] as const
 const faultShare = 0.5
 
-/** Returns a fault for the end of a prompt in half of all cases, and otherwise nothing. */
-export function upstreamFault(chance: Seeded): string {
-  return chance.chance(faultShare) ? ` [sim:${chance.pick(upstreamFaults)}]` : ''
+/** Chooses a route and a model at random. */
+export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync' | 'model'> {
+  const isSync = chance.chance(0.5)
+  const kind = chance.pick(isSync ? syncKinds : asyncKinds)
+  const models = {
+    generate: modelIds,
+    edit: modelIds,
+    generations: familyBModels,
+    edits: familyBModels,
+    generateContent: familyAModels,
+    asyncGenerateContent: familyAModels,
+  }
+  return { isSync, kind, model: chance.pick(models[kind]) }
 }
 
 /** Chooses a request at random. Half of the requests carry an upstream fault. */
@@ -69,21 +85,76 @@ export function chaosRequest(
   chance: Seeded,
 ): ChaosRequest {
   const tag = `chaos ${index};`
-  const body = { model: chance.pick(modelIds), prompt: tag + upstreamFault(chance) }
-  const images = Array.from({ length: chance.between(1, 3) }, (_, i) =>
-    inputImage(paddedPng(2_000 + 1_000 * i, i)),
-  )
-  const edit = chance.chance(0.3) ? { action: 'edit', input_images: images } : {}
+  const fault = chance.chance(faultShare) ? ` [sim:${chance.pick(upstreamFaults)}]` : ''
+  const route = pickKind(chance)
   return {
+    ...route,
     tag,
+    prompt: tag + fault,
     account: chance.pick(accounts),
     key: `key-${index}`,
-    body: generateBody({ ...body, ...edit }),
-    copies: chance.chance(0.25) ? 3 : 1,
-    conflicts: chance.chance(0.2),
+    copies: !route.isSync && chance.chance(0.25) ? 3 : 1,
+    conflicts: !route.isSync && chance.chance(0.2),
     answers: [],
     conflictAnswers: [],
     taskId: undefined,
     seen: [],
+  }
+}
+
+/**
+ * Sends a request once, and breaks the connection after `limitMs`. Resolves with the answer, for a synchronous call at
+ * the end of its task, or with `none` when no answer arrives.
+ */
+export async function sendRequest(
+  { url, authorization }: Pick<Client, 'url' | 'authorization'>,
+  request: KeyedRequest,
+  limitMs: number,
+): Promise<Answer | 'none'> {
+  const { path, body } = sentOf(request)
+  const type = Buffer.isBuffer(body) ? formType : 'application/json'
+  try {
+    const answer = await fetch(url + path, {
+      method: 'POST',
+      headers: { authorization, 'content-type': type, 'idempotency-key': request.key },
+      body: Buffer.isBuffer(body) ? new Uint8Array(body) : JSON.stringify(body),
+      signal: AbortSignal.timeout(limitMs),
+    })
+    return { status: answer.status, headers: answer.headers, text: await answer.text() }
+  } catch {
+    return 'none'
+  }
+}
+
+function sentOf({ kind, model, prompt }: KeyedRequest): {
+  readonly path: string
+  readonly body: object
+} {
+  switch (kind) {
+    case 'generate':
+      return { path: '/v1/images/tasks', body: generateBody({ model, prompt }) }
+    case 'edit':
+      return { path: '/v1/images/tasks', body: editBody({ model, prompt }) }
+    case 'generations':
+      return { path: '/v1/images/generations', body: { model, prompt } }
+    case 'edits':
+      return { path: '/v1/images/edits', body: formBody(editParts({ model, prompt })) }
+    case 'asyncGenerateContent':
+    case 'generateContent': {
+      const body = { contents: [{ parts: [{ text: prompt }] }] }
+      return { path: `/v1beta/models/${model}:${kind}`, body }
+    }
+    default:
+      throw new Error(kind satisfies never)
+  }
+}
+
+/** Returns the `error.code` of an answer, or `undefined` for an image and for a body that is not JSON. */
+export function codeOf({ status, text }: Answer): string | undefined {
+  if (status < 400) return undefined
+  try {
+    return Object(JSON.parse(text)).error?.code
+  } catch {
+    return undefined
   }
 }

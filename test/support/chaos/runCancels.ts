@@ -2,17 +2,57 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '../../../src/store/accounts/verifyLedger.ts'
 import { cancelWorkflow } from '../../../src/temporal/runs.ts'
-import type { CancelRequest, SeenAnswer } from './cancelRequest.ts'
-import { cancelRequest, seenAnswer, sendRequest } from './cancelRequest.ts'
+import type { Answer, KeyedRequest } from './chaosRequest.ts'
+import { codeOf, pickKind, sendRequest } from './chaosRequest.ts'
 import type { ChaosReport } from './runChaos.ts'
+import { countsOf } from './runChaos.ts'
 import type { Client } from '../clients/client.ts'
 import { createClient } from '../clients/client.ts'
+import type { Seeded } from '../seeded.ts'
 import { createSeeded } from '../seeded.ts'
-import type { TestAccount } from '../service/testAccount.ts'
 import type { TestService } from '../service/testService.ts'
 import { runParallel, until } from '../timing.ts'
 
 const endMsMax = 180_000
+
+/** One request under one key, the cancels of its task, and what every caller got. */
+type CancelRequest = KeyedRequest & {
+  /** Synchronous calls that wait for the task at the same time. */
+  readonly waiters: number
+  /** When the cancels are sent, counted from the moment when the task exists. */
+  readonly cancelsAtMs: readonly number[]
+  /** The run is cancelled in Temporal as well, at this time. */
+  readonly runCancelAtMs: number | undefined
+  readonly cancels: Answer[]
+  readonly waited: Answer[]
+}
+
+/** What the upstream does. Most calls wait or are refused first, so that many cancels find no call under way. */
+const faults = [
+  'ok',
+  'delay ms=400',
+  '429 retry-after=1 times=1',
+  '429 retry-after=1 times=2',
+  '500 times=1',
+  'reset times=1',
+  'moderation',
+  'bad-base64 times=1',
+] as const
+
+function cancelRequest(index: number, chance: Seeded, cancelMsMax: number): CancelRequest {
+  const route = pickKind(chance)
+  const cancels = chance.chance(0.15) ? 0 : chance.between(1, 3)
+  return {
+    ...route,
+    prompt: `cancel ${index}; [sim:${chance.pick(faults)}]`,
+    key: `cancel-${index}`,
+    waiters: route.isSync ? chance.between(1, 3) : 0,
+    cancelsAtMs: Array.from({ length: cancels }, () => chance.between(0, cancelMsMax)),
+    runCancelAtMs: chance.chance(0.1) ? chance.between(0, cancelMsMax) : undefined,
+    cancels: [],
+    waited: [],
+  }
+}
 
 /**
  * Sends requests of every kind, cancels their tasks at random moments while synchronous callers wait for them,
@@ -29,73 +69,79 @@ export async function runCancels(options: {
 }): Promise<ChaosReport> {
   const { service, seed, tasks, parallel, cancelMsMax } = options
   const chance = createSeeded(seed)
-  const account = await service.account()
+  const { secret } = await service.account()
+  const clients = service.apis.map(({ url }) => createClient(url, secret))
   const requests = Array.from({ length: tasks }, (_, n) => cancelRequest(n, chance, cancelMsMax))
   const broken: string[] = []
   await runParallel(tasks, parallel, async (n) => {
     const request = requests[n]
     if (request === undefined) return
-    await run(service, account, request, n).catch((error: unknown) => {
-      broken.push(`${request.prompt} (${request.kind}): ${String(error)}`)
-    })
+    const found = await run(service, [...clients.slice(n % 2), ...clients], request).catch(
+      (error: unknown) => [String(error)],
+    )
+    broken.push(...found.map((what) => `${request.prompt} (${request.kind}): ${what}`))
   })
-  for (const request of requests) broken.push(...(await brokenOf(service, account, request)))
   const violations = await verifyLedger(service.pool)
-  const cancels = requests.flatMap((request) => request.cancels)
-  const waited = requests.flatMap((request) => request.waited)
+  const seen = (answers: readonly Answer[]) =>
+    countsOf(answers.map((answer) => `${answer.status} ${codeOf(answer) ?? ''}`))
   return {
     broken: [...broken, ...violations.map((one) => `the ledger: ${JSON.stringify(one)}`)],
-    figures: { seed, cancels: countsOf(cancels), waiters: countsOf(waited) },
+    figures: {
+      seed,
+      cancels: seen(requests.flatMap(({ cancels }) => cancels)),
+      waiters: seen(requests.flatMap(({ waited }) => waited)),
+    },
   }
 }
 
+/** Sends one request and its cancels, in turn to each of the clients. Returns what is wrong with their answers. */
 async function run(
   service: TestService,
-  account: TestAccount,
+  clients: readonly Client[],
   request: CancelRequest,
-  n: number,
-): Promise<void> {
-  const clients = service.apis.map(({ url }) => createClient(url, account.secret))
+): Promise<readonly string[]> {
+  const { key, waiters, cancelsAtMs, runCancelAtMs } = request
   const clientOf = (index: number): Client => {
     const client = clients[index % clients.length]
     if (client === undefined) throw new Error('no API')
     return client
   }
-  const callers = Array.from({ length: Math.max(1, request.waiters) }, async (_, waiter) => {
-    const answer = await seenAnswer(await sendRequest(clientOf(n + waiter), request))
-    if (request.waiters > 0) request.waited.push(answer)
+  const callers = Array.from({ length: Math.max(1, waiters) }, async (_, waiter) => {
+    const answer = await sendRequest(clientOf(waiter), request, endMsMax)
+    if (waiters > 0 && answer !== 'none') request.waited.push(answer)
   })
-  const taskId = await until('the task', () => taskOf(service, account, request.key))
-  request.taskId = taskId
-  const cancels = request.cancelsAtMs.map(async (atMs, index) => {
+  const taskId = await until('the task', async () => (await truthOf(service, key))?.taskId)
+  const cancels = cancelsAtMs.map(async (atMs, index) => {
     await sleep(atMs)
     const { url, authorization } = clientOf(index)
     const init = { method: 'POST', headers: { authorization } }
     const answer = await fetch(`${url}/v1/tasks/${taskId}/cancel`, init)
-    request.cancels.push(await seenAnswer(answer))
+    const { status, headers } = answer
+    request.cancels.push({ status, headers, text: await answer.text() })
   })
-  if (request.runCancelAtMs !== undefined) {
-    await sleep(request.runCancelAtMs)
+  if (runCancelAtMs !== undefined) {
+    await sleep(runCancelAtMs)
     await cancelWorkflow(service.temporal.temporal, taskId)
   }
   await Promise.all([...callers, ...cancels])
-  await clientOf(n).ended(taskId, { limitMs: endMsMax })
+  await clientOf(0).ended(taskId, { limitMs: endMsMax })
+  const truth = await truthOf(service, key)
+  if (truth === undefined) return ['the task is gone']
+  const record: unknown = await (await clientOf(0).lookup(taskId)).json()
+  const found = [
+    ...brokenEnd(truth),
+    ...brokenWaits(request, truth),
+    ...request.cancels.flatMap((answer) => [...brokenCancel(answer, truth, record)]),
+  ]
+  const firstCancelled = request.cancels.findIndex(({ status }) => status === 200)
+  const later = firstCancelled < 0 ? [] : request.cancels.slice(firstCancelled)
+  if (later.some(({ status }) => status !== 200)) found.push('a later cancel was refused')
+  return found.map((what) => `${what}: ${JSON.stringify(truth)}`)
 }
 
-async function taskOf(
-  { pool }: TestService,
-  { accountId }: TestAccount,
-  key: string,
-): Promise<string | undefined> {
-  const { rows } = await pool.query<{ taskId: string }>(
-    `select task_id as "taskId" from task where account_id = $1 and key_digest = $2`,
-    [accountId, createHash('sha256').update(key).digest()],
-  )
-  return rows[0]?.taskId
-}
-
-/** What the database says about a task: its end, its money, its key and its calls. */
+/** What the database says about the newest task of a key: its end, its money, its key and its calls. */
 type Truth = {
+  readonly taskId: string
   readonly end: string
   readonly cause: string | null
   readonly money: string
@@ -106,32 +152,18 @@ type Truth = {
 }
 
 const truthSql = `
-  select coalesce(failure_code, status) as end, failure_cause as cause,
+  select task_id as "taskId", coalesce(failure_code, status) as end, failure_cause as cause,
     (select string_agg(kind, ' ' order by entry_id) from ledger l where l.task_id = t.task_id) as money,
     exists (select from idempotency_key k where k.task_id = t.task_id) as named,
-    (select count(*)::int from task o
-      where o.account_id = t.account_id and o.key_digest = t.key_digest) as tasks,
+    (select count(*)::int from task o where o.key_digest = t.key_digest) as tasks,
     (select count(*)::int from attempt a where a.task_id = t.task_id) as calls,
     (select count(*)::int from attempt a where a.task_id = t.task_id
       and (class is null or class in ('unknown', 'succeeded'))) as possible
-  from task t where t.task_id = $1`
+  from task t where key_digest = $1 order by created_at desc limit 1`
 
-async function brokenOf(
-  service: TestService,
-  account: TestAccount,
-  request: CancelRequest,
-): Promise<readonly string[]> {
-  const { taskId = '', prompt } = request
-  const { rows } = await service.pool.query<Truth>(truthSql, [taskId])
-  const [truth] = rows
-  if (truth === undefined) return [`${prompt} has no task`]
-  const broken = [...brokenEnd(truth), ...brokenWaits(request, truth)]
-  const record = await (await createClient(service.url, account.secret).lookup(taskId)).json()
-  for (const answer of request.cancels) broken.push(...brokenCancel(answer, truth, record))
-  const firstCancelled = request.cancels.findIndex(({ status }) => status === 200)
-  const later = firstCancelled < 0 ? [] : request.cancels.slice(firstCancelled)
-  if (later.some(({ status }) => status !== 200)) broken.push('a later cancel was refused')
-  return broken.map((what) => `${prompt} (${request.kind}): ${what}: ${JSON.stringify(truth)}`)
+async function truthOf({ pool }: TestService, key: string): Promise<Truth | undefined> {
+  const { rows } = await pool.query<Truth>(truthSql, [createHash('sha256').update(key).digest()])
+  return rows[0]
 }
 
 /** A cancelled task did no work, was released and kept its key; an image was charged once. */
@@ -144,16 +176,18 @@ function* brokenEnd({ end, cause, money, named, tasks, possible }: Truth): Gener
   if (!named || tasks > 1) yield 'the key did not stay with the cancelled task'
 }
 
-function* brokenCancel(answer: SeenAnswer, truth: Truth, record: unknown): Generator<string> {
-  const { status, body, credits } = answer
+function* brokenCancel(answer: Answer, truth: Truth, record: unknown): Generator<string> {
+  const { status, headers, text } = answer
   switch (status) {
-    case 200:
+    case 200: {
+      const credits = headers.get('x-credits-charged')
       if (truth.end !== 'cancelled') yield 'a cancel was confirmed, and the task ended otherwise'
       if (credits !== '0') yield `X-Credits-Charged is ${credits}`
-      if (JSON.stringify(body) !== JSON.stringify(record)) yield 'the answer is not the record'
+      if (text !== JSON.stringify(record)) yield 'the answer is not the record'
       return
+    }
     case 409: {
-      const { error } = Object(body)
+      const { error } = Object(JSON.parse(text))
       if (error?.code !== 'task_not_cancellable') yield `409 with the code ${error?.code}`
       const says = String(error?.message)
       if (/already succeeded/.test(says) !== (truth.end === 'succeeded' && /already/.test(says))) {
@@ -172,21 +206,14 @@ function* brokenCancel(answer: SeenAnswer, truth: Truth, record: unknown): Gener
 
 /** Every caller that waits for a cancelled task gets the same final answer, and only those do. */
 function* brokenWaits({ waited }: CancelRequest, { end }: Truth): Generator<string> {
-  for (const { status, body, retry } of waited) {
-    const code = status === 200 ? undefined : Object(body).error?.code
+  for (const answer of waited) {
+    const { status } = answer
+    const code = codeOf(answer)
+    const retry = answer.headers.get('x-should-retry')
     if ((code === 'cancelled') !== (end === 'cancelled')) yield `a waiter got ${status} ${code}`
     if (code === 'cancelled' && (status !== 500 || retry !== 'false')) {
       yield `a waiter of the cancelled task got ${status} with x-should-retry ${retry}`
     }
     if (end === 'succeeded' && status !== 200) yield `a waiter of an image got ${status} ${code}`
   }
-}
-
-function countsOf(answers: readonly SeenAnswer[]): Readonly<Record<string, number>> {
-  const counts: Record<string, number> = {}
-  for (const { status, body } of answers) {
-    const name = status === 200 ? '200' : `${status} ${Object(body).error?.code}`
-    counts[name] = (counts[name] ?? 0) + 1
-  }
-  return counts
 }

@@ -6,20 +6,10 @@ import { strikeFaults } from './chaosFaults.ts'
 import { brokenInvariants } from './chaosInvariants.ts'
 import type { ChaosRequest } from './chaosRequest.ts'
 import { chaosRequest } from './chaosRequest.ts'
-import type { SyncChaosRequest } from './syncChaos.ts'
-import { brokenSyncInvariants, runSyncChaosClient, syncChaosRequest } from './syncChaos.ts'
+import { startChaosWebhooks } from './chaosWebhooks.ts'
 import { createSeeded } from '../seeded.ts'
 import type { TestService } from '../service/testService.ts'
 import { runParallel } from '../timing.ts'
-
-export type ChaosOptions = FaultRound & {
-  readonly service: TestService
-  readonly tasks: number
-  /** Concurrent clients. Each takes the next request when its last task has ended. */
-  readonly clients: number
-  /** The time from the last fault in which all tasks must end. */
-  readonly drainMs: number
-}
 
 export type ChaosReport = {
   /** One line per violation of an invariant. */
@@ -31,76 +21,53 @@ const poorCredits = 700
 const checkMs = 500
 
 /** Runs clients and faults from a seed, waits until all tasks have ended, then checks the invariants. */
-export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { service, seed, tasks } = options
+export async function runChaos(
+  options: FaultRound & {
+    readonly service: TestService
+    readonly tasks: number
+    /** Concurrent clients. Each takes the next request when its last task has ended. */
+    readonly clients: number
+    /** The time from the last fault in which all tasks must end and their ends be delivered. */
+    readonly drainMs: number
+  },
+): Promise<ChaosReport & { readonly misdelivered: readonly string[] }> {
+  const { service, seed, tasks, strikeMs, drainMs } = options
   const chance = createSeeded(seed)
   const accounts = [
     await service.account(),
     await service.account(),
+    await service.account(),
     await service.account(poorCredits),
   ]
-  const half = Math.ceil(tasks / 2)
-  const requests = Array.from({ length: half }, (_, i) => chaosRequest(i, accounts, chance))
-  const syncRequests = Array.from({ length: tasks - half }, (_, i) =>
-    syncChaosRequest(i, accounts, chance),
-  )
+  const webhooks = await startChaosWebhooks(service, accounts, createSeeded(seed + 3))
+  const requests = Array.from({ length: tasks }, (_, i) => chaosRequest(i, accounts, chance))
   const over = new AbortController()
   const broken = new Set<string>()
   const ledger = watchLedger(service, over.signal, broken)
-  const clients = drive(options, requests, syncRequests, over.signal)
-  const struck = await strikeFaults(options)
-  const faultsEndedAtMs = performance.now()
-  await Promise.race([clients, sleep(options.drainMs, undefined, { ref: false })])
-  const drainedMs = Math.round(performance.now() - faultsEndedAtMs)
-  await untilQuiet(service, options.drainMs - drainedMs)
-  over.abort()
-  await Promise.all([clients, ledger])
-  const end = await brokenInvariants(service, requests)
-  for (const one of end.broken) broken.add(one)
-  const calls = await service.simulator.calls()
-  for (const one of await brokenSyncInvariants(service.pool, syncRequests, calls)) broken.add(one)
-  for (const one of await verifyLedger(service.pool))
-    broken.add(`the ledger at the end: ${JSON.stringify(one)}`)
-  const { recovered } = end
-  return {
-    broken: [...broken],
-    figures: {
-      seed,
-      struck,
-      drainedMs,
-      recovered,
-      ...(await figuresOf(service, requests)),
-      synchronous: countsOf(syncRequests.flatMap(({ answers }) => answers.map(String))),
-    },
-  }
-}
-
-/** Runs the clients of both kinds of requests, each kind from half of the clients. */
-async function drive(
-  { service, clients, seed }: ChaosOptions,
-  requests: readonly ChaosRequest[],
-  syncRequests: readonly SyncChaosRequest[],
-  over: AbortSignal,
-): Promise<void> {
-  const chance = createSeeded(seed + 1)
-  const url = () => chance.pick(service.apis).url
-  const half = Math.ceil(clients / 2)
-  await Promise.all([
-    runEach(requests, half, (request) => runChaosClient({ url, chance, over }, request)),
-    runEach(syncRequests, half, (request) => runSyncChaosClient({ url, over }, request)),
-  ])
-}
-
-async function runEach<Item>(
-  items: readonly Item[],
-  parallel: number,
-  work: (item: Item) => Promise<void>,
-): Promise<void> {
-  const left = items.values()
-  await runParallel(items.length, parallel, async () => {
-    const next = left.next()
-    if (next.done !== true) await work(next.value)
+  const random = createSeeded(seed + 1)
+  const deps = { url: () => random.pick(service.apis).url, chance: random, over: over.signal }
+  const clients = runParallel(tasks, options.clients, async (n) => {
+    const request = requests[n]
+    if (request !== undefined) await runChaosClient(deps, request)
   })
+  const deleted = sleep(strikeMs / 2).then(webhooks.deleteFirst)
+  const struck = await strikeFaults(options)
+  const endsAtMs = performance.now() + drainMs
+  const leftMs = () => Math.max(0, endsAtMs - performance.now())
+  await Promise.race([clients, sleep(drainMs, undefined, { ref: false })])
+  await untilQuiet(service, leftMs())
+  over.abort()
+  await Promise.all([clients, ledger, deleted])
+  const misdelivered = await webhooks.broken(leftMs())
+  const drainedMs = Math.round(drainMs - leftMs())
+  for (const one of await brokenInvariants(service, requests)) broken.add(one)
+  for (const one of await verifyLedger(service.pool)) {
+    broken.add(`the ledger at the end: ${JSON.stringify(one)}`)
+  }
+  await webhooks.close()
+  const received = webhooks.received.length
+  const figures = { seed, struck, drainedMs, received, ...(await figuresOf(service, requests)) }
+  return { broken: [...broken], misdelivered, figures }
 }
 
 /** Verifies the ledger in one snapshot, repeatedly while faults strike. */
@@ -127,23 +94,20 @@ async function untilQuiet({ pool }: TestService, limitMs: number): Promise<void>
   }
 }
 
-async function figuresOf({ simulator }: TestService, requests: readonly ChaosRequest[]) {
-  const ends = requests.map(({ taskId, seen }) => {
-    const last = seen.at(-1)
-    if (taskId === undefined) return 'refused'
-    return last?.status === 'failed' ? `failed ${last.error?.code}` : (last?.status ?? 'unseen')
-  })
-  const calls = await simulator.calls()
+async function figuresOf({ pool, simulator }: TestService, requests: readonly ChaosRequest[]) {
+  const { rows } = await pool.query<{ end: string; count: number }>(
+    `select concat_ws(' ', status, failure_code) as end, count(*)::int from task group by 1 order by 1`,
+  )
   const answers = requests.flatMap((request) => request.answers)
   return {
-    ends: countsOf(ends),
-    submits: countsOf(answers.map((one) => (one.kind === 'none' ? 'none' : String(one.status)))),
-    calls: calls.length,
-    billed: calls.filter(({ billed }) => billed).length,
+    ends: Object.fromEntries(rows.map(({ end, count }) => [end, count])),
+    answers: countsOf(answers.map((one) => (one === 'none' ? 'none' : String(one.status)))),
+    calls: (await simulator.calls()).length,
   }
 }
 
-function countsOf(names: readonly string[]): Readonly<Record<string, number>> {
+/** Counts equal names. */
+export function countsOf(names: readonly string[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1
   return counts

@@ -1,7 +1,7 @@
 import type { Client } from './client.ts'
 import { redPixelPng } from '../images.ts'
 import type { FormPart } from './requestBodies.ts'
-import { formBody, formType } from './requestBodies.ts'
+import { formBody, formType, generateBody } from './requestBodies.ts'
 
 const vip = 'familyb-image-2-vip'
 type Headers = Readonly<Record<string, string>>
@@ -29,6 +29,15 @@ export function generateMany(client: Client, count: number, prompt: string): Man
     return { status: answer.status, taskId: taskIdOf(answer) }
   }
   return Promise.all(Array.from({ length: count }, (_, n) => one(n).catch(() => undefined)))
+}
+
+/** Makes an image for a caller who waits, and one for a task. Throws when the service is not ready or fails. */
+export async function makesImages(client: Client, prompt: string): Promise<void> {
+  await textOf200(await fetch(`${client.url}/readyz`))
+  await textOf200(await generate(client, { prompt }))
+  const { task_id: taskId } = await client.accepted(generateBody({ prompt }))
+  const { status } = await client.ended(taskId)
+  if (status !== 'succeeded') throw new Error(`the task ${status}`)
 }
 
 /** `POST /v1/images/edits` of one image. */

@@ -33,17 +33,16 @@ export async function insertTask(
     inputs: [],
   }
   await pool.query(
-    `insert into account (account_id, name) values ($1, $1) on conflict do nothing`,
-    [accountId],
-  )
-  await pool.query(
-    `insert into balance (account_id, available, deposited)
-     select $1, 1000, 1000 where not exists (select from balance where account_id = $1)
-     on conflict do nothing`,
-    [accountId],
-  )
-  await pool.query(
-    `insert into task (task_id, account_id, key_id, route, family, model, action, request, fingerprint,
+    `with owner as (
+       insert into account (account_id, name) values ($2, $2) on conflict do nothing
+     ), paid as (
+       insert into balance (account_id, available, deposited) values ($2, 1000 - $5::bigint, 1000)
+       on conflict (account_id) do update set available = balance.available - $5::bigint
+     ), entry as (
+       insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
+       values ($2, $1, 'hold', 'available', 'held', $5, 'key_x')
+     )
+     insert into task (task_id, account_id, key_id, route, family, model, action, request, fingerprint,
        credits, deadline_at, hard_end_at)
      values ($1, $2, 'key_x', $3, 'B', 'familyb-image-2-vip', 'generate', $4, '\\x00', $5,
        now() + $6 * interval '1 second', now() + $7 * interval '1 second')`,
@@ -57,14 +56,5 @@ export async function insertTask(
       given.hardEndSeconds ?? 900,
     ],
   )
-  await pool.query(
-    `insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
-     values ($1, $2, 'hold', 'available', 'held', $3, 'key_x')`,
-    [accountId, taskId, credits],
-  )
-  await pool.query(`update balance set available = available - $2 where account_id = $1`, [
-    accountId,
-    credits,
-  ])
   return { taskId, accountId }
 }

@@ -12,21 +12,16 @@ import { until } from '../timing.ts'
 export const pgBouncerProgram = '/usr/sbin/pgbouncer'
 
 /** PgBouncer in transaction mode, with the documented settings. */
-export type PgBouncer = {
-  /** Starts it in front of PostgreSQL, and returns the same address through it. */
-  readonly start: (databaseUrl: string) => Promise<string>
-  readonly stop: () => Promise<void>
-}
-
-export function createPgBouncer(): PgBouncer {
+export function createPgBouncer() {
   let running: { readonly child: ChildProcess; readonly folder: string } | undefined
   return {
-    start: async (databaseUrl) => {
+    /** Starts it in front of PostgreSQL, and returns the same address through it. */
+    start: async (databaseUrl: string): Promise<string> => {
       const { url, ...started } = await startPgBouncer(databaseUrl)
       running = started
       return url
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       running?.child.kill()
       if (running !== undefined) await rm(running.folder, { recursive: true, force: true })
     },

@@ -7,28 +7,16 @@ import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../../../src/domain/upstream/answerMeta.ts'
-import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
-import type { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
-import type { ReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
 import { createReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
 import { createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
 import { createTestProduceImage } from './testProduceImage.ts'
 
-/** The parts of a reconciler on a real database and a file blob store. An upstream call throws. */
-export type ReconcileWorld = {
-  readonly pool: Pool
-  readonly databaseUrl: string
-  readonly store: ReconcileStore
-  readonly attempts: AttemptStore
-  readonly blobs: BlobStore
-  readonly produceImage: ReturnType<typeof createProduceImage>
-  readonly close: () => Promise<void>
-}
+export type ReconcileWorld = Awaited<ReturnType<typeof openReconcileWorld>>
 
-/** Creates a database, a temporary blob folder and the parts of a reconciler on them. */
-export async function openReconcileWorld(): Promise<ReconcileWorld> {
+/** Creates a database, a temporary blob folder and the parts of a reconciler on them. An upstream call throws. */
+export async function openReconcileWorld() {
   const { pool, databaseUrl, drop } = await createTestDatabase()
   const directory = await mkdtemp(join(tmpdir(), 'darkroom-reconcile-'))
   const attempts = await createTestAttempts(pool)

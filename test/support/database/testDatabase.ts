@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Client, Pool } from 'pg'
+import type { Client } from 'pg'
 import { withPostgres } from '../../../src/dev/postgres.ts'
 import { createPool } from '../../../src/store/connection/pool.ts'
 import { migrate } from '../../../src/store/schema/migrate.ts'
@@ -7,12 +7,7 @@ import { embeddedStack } from '../stack/embeddedStack.ts'
 import { useOpened } from '../useOpened.ts'
 
 /** A migrated database for one test file. */
-export type TestDatabase = {
-  readonly databaseUrl: string
-  readonly pool: Pool
-  /** Closes the pool and drops the database, even when other connections are open. */
-  readonly drop: () => Promise<void>
-}
+export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>
 
 const template = 'darkroom_template'
 /** Any fixed number: the process that creates the template holds this advisory lock. */
@@ -20,7 +15,7 @@ const templateLock = 4_711_777
 const connectionsMax = 20
 
 /** Clones the migrated template. The first caller of a run creates the template. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+export async function createTestDatabase() {
   const { databaseUrl: adminUrl } = await embeddedStack()
   await ensureTemplate(adminUrl)
   const name = `test_${randomBytes(8).toString('hex')}`
@@ -37,6 +32,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return {
     databaseUrl,
     pool,
+    /** Closes the pool and drops the database, even when other connections are open. */
     drop: async () => {
       await pool.end()
       await withPostgres(adminUrl, (client) =>

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { beforeEach } from 'vitest'
-import type { ClaimedDelivery, Delivery } from '../../../src/domain/webhooks/delivery.ts'
+import type { ClaimedDelivery } from '../../../src/domain/webhooks/delivery.ts'
 import { newWebhookId } from '../../../src/domain/webhooks/webhook.ts'
 import { listDeliveries } from '../../../src/store/webhooks/deliveries.ts'
 import { claimDue } from '../../../src/store/webhooks/claimDue.ts'
@@ -33,27 +33,14 @@ export async function claimOf(pool: Pool, webhookId: string): Promise<readonly C
   return claimed.filter((delivery) => delivery.webhookId === webhookId)
 }
 
-/** The only webhook of a new account for each test. */
-type TestWebhook = {
-  readonly id: string
-  readonly accountId: string
-  /** Ends a new task of the account as failed, and returns its id. */
-  readonly endOne: () => Promise<string>
-  /** Claims all of its deliveries that can be claimed, up to four. */
-  readonly claim: () => Promise<readonly ClaimedDelivery[]>
-  /** Claims its only delivery. Throws when there is none or more than one to claim. */
-  readonly claimOne: () => Promise<ClaimedDelivery>
-  /** The deliveries of the webhook. */
-  readonly all: () => Promise<readonly Delivery[]>
-}
-
 /** Makes an account with one webhook before each test of the calling file. */
-export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>): TestWebhook {
+export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>) {
   let [id, accountId] = ['', '']
   beforeEach(async () => {
     accountId = (await insertTask(world.pool)).accountId
     id = await insertTestWebhook(world.pool, accountId)
   })
+  /** Claims all of its deliveries that can be claimed, up to four. */
   const claim = () => claimOf(world.pool, id)
   return {
     get id() {
@@ -62,6 +49,7 @@ export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>): 
     get accountId() {
       return accountId
     },
+    /** Ends a new task of the account as failed, and returns its id. */
     endOne: async () => {
       const { taskId } = await insertTask(world.pool, { accountId })
       const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
@@ -69,6 +57,7 @@ export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>): 
       return taskId
     },
     claim,
+    /** Claims its only delivery. Throws when there is none or more than one to claim. */
     claimOne: async () => {
       const [delivery, ...others] = await claim()
       if (delivery === undefined || others.length > 0) throw new Error('not one to claim')

@@ -7,8 +7,6 @@ export const adminSecrets = {
 /** The value of ADMIN_KEYS. */
 export const adminKeys = `boss:${adminSecrets.boss},guest:${adminSecrets.guest}:viewer`
 
-export type AdminClient = ReturnType<typeof createAdminClient>
-
 /** Creates a client of the admin API, with the operator's key unless another is named. */
 export function createAdminClient(url: string, secret: string = adminSecrets.boss) {
   async function send(method: string, path: string, body?: unknown, headers = {}) {

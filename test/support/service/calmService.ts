@@ -5,40 +5,27 @@ import { createPool } from '../../../src/store/connection/pool.ts'
 import { createSimulatorClient } from '../simulatorClient.ts'
 import { calmAddresses } from '../stack/embeddedStack.ts'
 import { openKnownNamespace } from '../temporal/temporalWorld.ts'
-import type { RunningService } from './testService.ts'
 import { startDarkroomProcess } from './testService.ts'
 import { createAccounts } from './testAccount.ts'
 
-/**
- * The service that all tests of a run share: two APIs, one worker and the admin process at debug level, with one channel for each
- * family, both to one simulator. A test makes accounts of its own, and gives its prompts texts that no other
- * test uses. It neither stops a process nor pauses a channel nor makes one cool down, and stops each API that
- * it starts.
- */
-export type CalmService = RunningService & {
-  /** The base URLs of both APIs. */
-  readonly urls: readonly [string, string]
-  /** The addresses of the pages for operators, of the APIs and of the worker. */
-  readonly internalUrls: readonly [string, string]
-  readonly workerUrl: string
-  /** The base URL of the admin process. */
-  readonly adminUrl: string
-  /** Where the worker serves the metrics of Temporal's SDK. */
-  readonly sdkUrl: string
-}
+export type CalmService = Awaited<ReturnType<typeof open>>
 
 const connectionsMax = 10
 let opened: Promise<CalmService> | undefined
 
-/** Returns the calm service. Test files of one process share the connections to it. */
+/**
+ * Returns the service that all tests of a run share: two APIs, one worker and the admin process at debug level, with one
+ * channel for each family, both to one simulator. A test makes accounts of its own, and gives its prompts texts that no
+ * other test uses. It neither stops a process nor pauses a channel nor makes one cool down, and stops each API that
+ * it starts. Test files of one process share the connections to it.
+ */
 export function calmService(): Promise<CalmService> {
   opened ??= open()
   return opened
 }
 
-async function open(): Promise<CalmService> {
-  const { environment, urls, internalUrls, workerUrl, sdkUrl, simulatorUrl, logPaths } =
-    await calmAddresses()
+async function open() {
+  const { environment, simulatorUrl, logPaths, ...addresses } = await calmAddresses()
   const value = (name: string) => environment[name] ?? ''
   const pool = createPool({
     databaseUrl: value('DATABASE_URL'),
@@ -47,12 +34,9 @@ async function open(): Promise<CalmService> {
     onConnectionError: () => undefined,
   })
   return {
-    url: urls[0],
-    urls,
-    internalUrls,
-    workerUrl,
+    ...addresses,
+    url: addresses.urls[0],
     adminUrl: `http://127.0.0.1:${value('ADMIN_PORT')}`,
-    sdkUrl,
     simulator: createSimulatorClient(simulatorUrl),
     databaseUrl: value('DATABASE_URL'),
     pool,
@@ -63,7 +47,7 @@ async function open(): Promise<CalmService> {
     blobDir: fileURLToPath(value('BLOB_STORE')),
     environment,
     account: createAccounts(pool, value('KEY_PEPPER')),
-    startApi: async (changed = {}) => {
+    startApi: async (changed: Readonly<Record<string, string>> = {}) => {
       const { PORT: _port, INTERNAL_PORT: _internal, ...shared } = environment
       // In the folder that is removed at the end of the run.
       const folder = dirname(logPaths[0])

@@ -4,17 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { until } from '../timing.ts'
 
-/** A process of this repository that a test has started. */
-export type TestProcess = {
-  readonly pid: number
-  /** Standard output and error so far. */
-  readonly output: () => string
-  readonly signal: (signal: NodeJS.Signals) => void
-  /** Resolves with the exit code or the signal's name. */
-  readonly ended: Promise<number | string>
-  /** Sends SIGTERM, and SIGKILL after `graceMs`. */
-  readonly stop: (graceMs?: number) => Promise<void>
-}
+export type TestProcess = Omit<ReturnType<typeof spawnTestProcess>, 'ready'>
 
 type SpawnOptions = {
   /** The path of its script below the repository. */
@@ -61,8 +51,10 @@ export function spawnTestProcess(options: SpawnOptions) {
     stdio: ['pipe', log, log],
   })
   closeSync(log)
+  /** Standard output and error so far. */
   const output = () => readFileSync(logPath).subarray(outputFrom).toString()
   let exited = false
+  /** Resolves with the exit code or the signal's name. */
   const ended = new Promise<number | string>((resolve) => {
     const end = (how: number | string) => {
       exited = true
@@ -71,6 +63,7 @@ export function spawnTestProcess(options: SpawnOptions) {
     child.once('error', (error) => end(error.message))
     child.once('exit', (code, signal) => end(signal ?? code ?? 0))
   })
+  /** Sends SIGTERM, and SIGKILL after `graceMs`. */
   const stop = async (graceMs = stopMsMax) => {
     const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
     child.kill('SIGCONT')

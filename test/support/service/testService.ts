@@ -2,21 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Pool } from 'pg'
 import type { ServiceName } from '../../../src/dev/environment.ts'
 import { serviceAllocator, serviceNodeFlags } from '../../../src/dev/environment.ts'
 import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { createTestDatabase } from '../database/testDatabase.ts'
 import { freePort } from '../ports.ts'
-import type { SimulatorClient } from '../simulatorClient.ts'
 import { createSimulatorClient } from '../simulatorClient.ts'
 import { embeddedStack } from '../stack/embeddedStack.ts'
-import type { TemporalWorld } from '../temporal/temporalWorld.ts'
 import { openTemporalWorld } from '../temporal/temporalWorld.ts'
 import { simulatorFile, upstreamCredentials, writeOperatorFile } from './simulatorFile.ts'
-import type { TestAccount } from './testAccount.ts'
 import { createAccounts } from './testAccount.ts'
-import type { TestProcess } from './testProcess.ts'
 import { startTestProcess } from './testProcess.ts'
 
 /** What a test changes about the service. The default is one API and one worker. */
@@ -35,46 +30,18 @@ export type ServiceOptions = {
 }
 
 /** One real API, worker or admin process. */
-export type DarkroomProcess = TestProcess & {
-  readonly name: ServiceName
-  readonly url: string
-}
-
-/** What tests use of any running service, the shared one and their own. */
-export type RunningService = {
-  /** Base URL of the first API. */
-  readonly url: string
-  readonly simulator: SimulatorClient
-  readonly databaseUrl: string
-  readonly pool: Pool
-  readonly temporal: TemporalWorld
-  readonly blobDir: string
-  /** The variables of the processes, for the CLI and for further processes. */
-  readonly environment: Readonly<Record<string, string>>
-  /** Creates an account with an API key. Without a name it gets a random one. */
-  readonly account: (credits?: number, name?: string) => Promise<TestAccount>
-  /** Starts one more API on free ports with the given variables changed. */
-  readonly startApi: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
-  /** What the processes have printed so far. */
-  readonly logs: () => string
-}
-
-/**
- * A service of one test file, for what a shared one cannot show: channels that cool down, processes that are
- * killed. It has its own database and namespace on the PostgreSQL and Temporal of the run.
- */
-export type TestService = RunningService & {
-  readonly apis: DarkroomProcess[]
-  readonly workers: DarkroomProcess[]
-  /** Starts one more worker with the given variables changed. */
-  readonly startWorker: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
-  readonly stop: () => Promise<void>
-}
+export type DarkroomProcess = Awaited<ReturnType<typeof startDarkroomProcess>>
+export type TestService = Awaited<ReturnType<typeof startTestService>>
+type Variables = Readonly<Record<string, string>>
 
 const keyPepper = 'test:pepper-of-the-tests-0123456789'
 
-/** Starts simulator, workers and APIs. The caller must call `stop`. */
-export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
+/**
+ * Starts simulator, workers and APIs for one test file, for what the shared service cannot show: channels that cool
+ * down, processes that are killed. They have their own database and namespace on the PostgreSQL and Temporal of the
+ * run. The caller must call `stop`.
+ */
+export async function startTestService(options: ServiceOptions = {}) {
   const { temporalAddress } = await embeddedStack()
   const [database, temporal, folder, simulator] = await Promise.all([
     createTestDatabase(),
@@ -84,7 +51,8 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
   ])
   const { pooler, operatorFile, channel } = options
   const blobDir = join(folder, 'blobs')
-  const environment = {
+  /** The variables of the processes, for the CLI and for further processes. */
+  const environment: Variables = {
     ...upstreamCredentials,
     DATA_DIR: folder,
     DATABASE_URL: (await pooler?.(database.databaseUrl)) ?? database.databaseUrl,
@@ -104,7 +72,7 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
   }
   const apis: DarkroomProcess[] = []
   const workers: DarkroomProcess[] = []
-  const start = async (name: 'api' | 'worker', changed: Readonly<Record<string, string>>) => {
+  const start = async (name: 'api' | 'worker', changed: Variables) => {
     const started = await startDarkroomProcess(name, folder, { ...environment, ...changed })
     const list = name === 'api' ? apis : workers
     list.push(started)
@@ -119,6 +87,7 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
   return {
     apis,
     workers,
+    /** The base URL of the first API. */
     url: apis[0]?.url ?? '',
     simulator: createSimulatorClient(simulator.url),
     databaseUrl: database.databaseUrl,
@@ -127,8 +96,10 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     blobDir,
     environment,
     account: createAccounts(database.pool, keyPepper),
-    startWorker: (changed = {}) => start('worker', changed),
-    startApi: (changed = {}) => start('api', changed),
+    /** Starts one more process with the given variables changed. */
+    startWorker: (changed: Variables = {}) => start('worker', changed),
+    startApi: (changed: Variables = {}) => start('api', changed),
+    /** What the processes have printed so far. */
     logs: () => [...apis, ...workers].map((each) => each.output()).join(''),
     stop: async () => {
       // A worker in a call that hangs would take its whole grace. Tests of stopping stop processes themselves.
@@ -152,12 +123,12 @@ const portVariables = { api: 'PORT', worker: 'WORKER_INTERNAL_PORT', admin: 'ADM
 export async function startDarkroomProcess(
   name: ServiceName,
   folder: string,
-  given: Readonly<Record<string, string>>,
+  given: Variables,
   { alone = false } = {},
-): Promise<DarkroomProcess> {
+) {
   const [port, internal] = [String(await freePort()), String(await freePort())]
   const ports = { [portVariables[name]]: port, ...(name === 'api' && { INTERNAL_PORT: internal }) }
-  const environment: Readonly<Record<string, string>> = { ...ports, ...serviceAllocator, ...given }
+  const environment: Variables = { ...ports, ...serviceAllocator, ...given }
   const url = `http://127.0.0.1:${environment[portVariables[name]]}`
   const started = await startTestProcess({
     name,

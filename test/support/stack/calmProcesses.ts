@@ -10,26 +10,9 @@ import { adminKeys } from '../service/adminClient.ts'
 import { simulatorFile, upstreamCredentials, writeOperatorFile } from '../service/simulatorFile.ts'
 import { memoryFolder, spawnStart } from './spawnStart.ts'
 
+export type RunningCalm = Awaited<ReturnType<typeof startCalm>>
 /** Where the calm service runs. The files are in its DATA_DIR. */
-export type CalmAddresses = {
-  /** The variables of its processes, as `npm start` wrote them into runtime.json. */
-  readonly environment: Readonly<Record<string, string>>
-  /** The base URLs of its two APIs. */
-  readonly urls: readonly [string, string]
-  /** The addresses of the pages for operators: `/metrics`, `/healthz`, `/readyz`. */
-  readonly internalUrls: readonly [string, string]
-  readonly workerUrl: string
-  /** Where the worker serves the metrics of Temporal's SDK. */
-  readonly sdkUrl: string
-  readonly simulatorUrl: string
-  /** The files that receive what its processes print. */
-  readonly logPaths: readonly [string, string]
-}
-
-export type RunningCalm = {
-  readonly addresses: CalmAddresses
-  readonly stop: () => Promise<void>
-}
+export type CalmAddresses = RunningCalm['addresses']
 
 const startMsMax = 120_000
 const stopMsMax = 20_000
@@ -38,7 +21,7 @@ const stopMsMax = 20_000
  * Starts the calm service as an operator would, with `npm start` on a folder in memory and free ports, and
  * beside it a simulator and a second API. None of them outlives this process, and neither does the folder.
  */
-export async function startCalm(say: (line: string) => void): Promise<RunningCalm> {
+export async function startCalm(say: (line: string) => void) {
   const dataDir = await mkdtemp(join(await dataParent(), 'darkroom-calm-'))
   const processes: TestProcess[] = []
   let simulator: Awaited<ReturnType<typeof startSimulator>> | undefined
@@ -92,13 +75,18 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
     say(`the calm service is ready after ${Math.round(performance.now() - startedAtMs)} ms`)
     return {
       addresses: {
+        /** The variables of its processes, as `npm start` wrote them into runtime.json. */
         environment,
-        urls: [url, at(second)],
-        internalUrls: [at(ports.INTERNAL_PORT), at(secondInternal)],
+        /** The base URLs of its two APIs. */
+        urls: [url, at(second)] as const,
+        /** The addresses of the pages for operators: `/metrics`, `/healthz`, `/readyz`. */
+        internalUrls: [at(ports.INTERNAL_PORT), at(secondInternal)] as const,
         workerUrl: at(ports.WORKER_INTERNAL_PORT),
+        /** Where the worker serves the metrics of Temporal's SDK. */
         sdkUrl: at(sdkPort),
         simulatorUrl: simulator.url,
-        logPaths: [logPath('start'), logPath('second-api')],
+        /** The files that receive what its processes print. */
+        logPaths: [logPath('start'), logPath('second-api')] as const,
       },
       stop,
     }

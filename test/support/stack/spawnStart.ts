@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { freeStartPorts } from '../ports.ts'
-import type { TestProcess } from '../service/testProcess.ts'
 import { spawnTestProcess } from '../service/testProcess.ts'
 
 const runtimeFile = z.object({ environment: z.record(z.string(), z.string()) })
@@ -21,19 +20,7 @@ const parts = {
   admin: '/src/admin.ts\0',
 } as const
 
-/** One process of `src/dev/main.ts`. */
-export type SpawnedStart = TestProcess & {
-  /**
-   * Waits until it is ready, and until Temporal is, unless told otherwise. Returns the environment that it gave its
-   * processes. Throws with its output.
-   */
-  readonly ready: (
-    limitMs: number,
-    options?: { readonly withTemporal: boolean },
-  ) => Promise<Readonly<Record<string, string>>>
-  /** The process id of the part with this text in its command line: see `parts`. 0 while there is none. */
-  readonly partPid: (part: keyof typeof parts) => number
-}
+export type SpawnedStart = Awaited<ReturnType<typeof spawnStart>>
 
 /**
  * Starts `src/dev/main.ts` on DATA_DIR, with free ports unless `environment` has others. What it prints goes to
@@ -43,7 +30,7 @@ export async function spawnStart(
   dataDir: string,
   logPath: string,
   environment: Readonly<Record<string, string>> = {},
-): Promise<SpawnedStart> {
+) {
   const started = spawnTestProcess({
     script: 'src/dev/main.ts',
     args: ['--with', String(process.pid)],
@@ -58,7 +45,11 @@ export async function spawnStart(
   const { pid, output } = started
   return {
     ...started,
-    ready: async (limitMs, { withTemporal } = { withTemporal: true }) => {
+    /**
+     * Waits until it is ready, and until Temporal is, unless told otherwise. Returns the environment that it gave its
+     * processes. Throws with its output.
+     */
+    ready: async (limitMs: number, { withTemporal } = { withTemporal: true }) => {
       const lines = ['Darkroom is ready at', ...(withTemporal ? ['Temporal is ready'] : [])]
       await started.ready('npm start', limitMs, () => {
         if (withTemporal && output().includes('works without Temporal'))
@@ -68,10 +59,11 @@ export async function spawnStart(
       const text = readFileSync(join(dataDir, 'runtime.json'), 'utf8')
       return runtimeFile.parse(JSON.parse(text)).environment
     },
-    partPid: (part) => {
-      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
-      const found = children.find((each) => commandOf(each).includes(parts[part]))
-      return Number(found ?? 0)
+    /** The process id of a part, or 0 while there is none. */
+    partPid: (part: keyof typeof parts) => {
+      const children = readIfThere(`/proc/${pid}/task/${pid}/children`).trim().split(' ')
+      const commandOf = (child: string) => readIfThere(`/proc/${child}/cmdline`)
+      return Number(children.find((child) => commandOf(child).includes(parts[part])) ?? 0)
     },
   }
 }
@@ -95,9 +87,10 @@ export function processesOn(dataDir: string): readonly string[] {
   })
 }
 
-function commandOf(pid: string): string {
+/** The content of a file, or nothing when there is none: the process of a file in /proc may have ended. */
+function readIfThere(path: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+    return readFileSync(path, 'utf8')
   } catch {
     return ''
   }

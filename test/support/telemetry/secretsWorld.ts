@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { redPixelPng } from '../images.ts'
 import { freePort } from '../ports.ts'
 import { simulatorFile } from '../service/simulatorFile.ts'
-import type { TestService } from '../service/testService.ts'
 import { startTestService } from '../service/testService.ts'
 import { startReceiver } from '../webhooks/receiver.ts'
 import type { WebhookClient } from '../webhooks/webhookClient.ts'
@@ -32,22 +31,8 @@ type Left = {
   readonly answers: string[]
 }
 
-/** A service at the most talkative level, with a collector of traces, after calls that carry every kind of secret. */
-export type SecretsWorld = Left & {
-  readonly service: TestService
-  readonly collector: Awaited<ReturnType<typeof startTraceCollector>>
-  readonly client: WebhookClient
-  /** Every secret by its name. */
-  readonly secrets: Readonly<Record<string, string>>
-  /** A webhook whose receiver fails, and one that nobody listens to. */
-  readonly webhookIds: readonly [string, string]
-  /** The pages of API and worker. */
-  readonly metrics: string
-  readonly stop: () => Promise<void>
-}
-
-/** Starts the service and makes the calls. */
-export async function openSecretsWorld(): Promise<SecretsWorld> {
+/** Starts a service at the most talkative level, with a collector of traces, and makes calls that carry every kind of secret. */
+export async function openSecretsWorld() {
   const [upstream, collector, receiver] = await Promise.all([
     startEchoUpstream(),
     startTraceCollector(),
@@ -89,19 +74,23 @@ export async function openSecretsWorld(): Promise<SecretsWorld> {
   const metrics = await Promise.all(
     pages.map(async (url) => (await fetch(`${url}/metrics`)).text()),
   )
+  /** Every secret by its name. */
+  const secrets: Readonly<Record<string, string>> = {
+    ...canary,
+    accountKey: account.secret,
+    signingKey: 'signing-key-of-the-tests',
+    pepper: 'pepper-of-the-tests',
+    webhookSecret: failing.secret.replace('whsec_', ''),
+  }
   return {
     ...left,
     service,
     collector,
     client,
-    secrets: {
-      ...canary,
-      accountKey: account.secret,
-      signingKey: 'signing-key-of-the-tests',
-      pepper: 'pepper-of-the-tests',
-      webhookSecret: failing.secret.replace('whsec_', ''),
-    },
-    webhookIds: [failing.webhook_id, deaf.webhook_id],
+    secrets,
+    /** A webhook whose receiver fails, and one that nobody listens to. */
+    webhookIds: [failing.webhook_id, deaf.webhook_id] as const,
+    /** The pages of API and worker. */
     metrics: metrics.join(''),
     stop: async () => {
       await service.stop()

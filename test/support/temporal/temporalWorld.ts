@@ -4,10 +4,9 @@ import { newTaskId, workflowIdOf } from '../../../src/domain/ids.ts'
 import type { TaskStart } from '../../../src/domain/tasks/taskStart.ts'
 import type { ProduceResult } from '../../../src/tasks/produceImage.ts'
 import type { ProduceInput } from '../../../src/tasks/takeStep.ts'
-import type { Temporal, TemporalSettings } from '../../../src/temporal/connect.ts'
+import type { TemporalSettings } from '../../../src/temporal/connect.ts'
 import { connectTemporal } from '../../../src/temporal/connect.ts'
 import { ensureNamespace, registerSearchAttributes } from '../../../src/temporal/namespace.ts'
-import type { StartTask } from '../../../src/temporal/startTask.ts'
 import { createStartTask } from '../../../src/temporal/startTask.ts'
 import type { RunningWorker } from '../../../src/temporal/worker/createWorker.ts'
 import { createWorker } from '../../../src/temporal/worker/createWorker.ts'
@@ -18,12 +17,7 @@ import { embeddedStack } from '../stack/embeddedStack.ts'
 import { useOpened } from '../useOpened.ts'
 
 /** A namespace on the real server that no other test uses. */
-export type TemporalWorld = {
-  readonly settings: TemporalSettings
-  readonly temporal: Temporal
-  readonly startTask: StartTask
-  readonly close: () => Promise<void>
-}
+export type TemporalWorld = ReturnType<typeof openKnownNamespace>
 
 /** Creates a namespace on the Temporal server of this test run. */
 export async function openTestWorld(): Promise<TemporalWorld> {
@@ -37,7 +31,7 @@ export async function openTemporalWorld(address: string): Promise<TemporalWorld>
 }
 
 /** Opens a namespace that exists. */
-export function openKnownNamespace(settings: TemporalSettings): TemporalWorld {
+export function openKnownNamespace(settings: TemporalSettings) {
   const temporal = connectTemporal(settings)
   const startTask = createStartTask({ temporal, startTimeoutMs: 5_000, produceTimeoutMs: 600_000 })
   return { settings, temporal, startTask, close: () => temporal.close() }

@@ -35,22 +35,10 @@ export async function launchChromium(): Promise<Browser> {
 /** The size of a page that no test has changed, in pixels. */
 export const usualSize = { width: 1280, height: 900 }
 
-/** A tab of its own, with what went wrong in it. */
-export type Visit = {
-  readonly page: Page
-  /** Errors and warnings of the console, and errors that no code caught. */
-  readonly complaints: string[]
-  /** The addresses of all requests. */
-  readonly requests: string[]
-  readonly close: () => Promise<void>
-}
+export type Visit = Awaited<ReturnType<typeof visit>>
 
 /** Opens a page in a context of its own, which shares no storage with others. */
-export async function visit(
-  browser: Browser,
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<Visit> {
+export async function visit(browser: Browser, url: string, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({
     viewport: usualSize,
     reducedMotion: 'reduce',
@@ -58,7 +46,9 @@ export async function visit(
   })
   const page = await context.newPage()
   page.setDefaultTimeout(20_000)
+  /** Errors and warnings of the console, and errors that no code caught. */
   const complaints: string[] = []
+  /** The addresses of all requests. */
   const requests: string[] = []
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text())

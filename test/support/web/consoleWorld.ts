@@ -3,36 +3,15 @@ import { adminSecrets } from '../service/adminClient.ts'
 import type { CalmService } from '../service/calmService.ts'
 import { usePage } from './usePage.ts'
 
-/** What operators do in the console. */
-export type OpenConsole = {
-  readonly page: Page
-  /** Shows a view by its address, and waits until it is read. */
-  readonly show: (address: string) => Promise<void>
-  readonly press: (button: string, within?: Locator) => Promise<void>
-  /** Presses a button, and the same in the dialog that it opens, after `fill` has filled the fields by their labels. */
-  readonly change: (
-    button: string,
-    fill?: Readonly<Record<string, string>>,
-    within?: Locator,
-  ) => Promise<void>
-  readonly see: (text: string | RegExp) => Promise<void>
-  readonly dialog: Locator
-}
-
-/** A browser to open the console of a service with. */
-export type ConsoleWorld = {
-  /** Opens the console with the operator's key, or the viewer's. What must hold at the end is at `TestPage`. */
-  readonly inConsole: (
-    work: (opened: OpenConsole) => Promise<void>,
-    role?: keyof typeof adminSecrets,
-  ) => Promise<void>
-}
-
-/** Opens a `ConsoleWorld` before the tests of the calling file. Without a Chromium each test is skipped. */
-export function useConsoleWorld({ adminUrl: url }: CalmService): ConsoleWorld {
+/** Gives the calling file a browser to open the console of a service with. Without a Chromium each test is skipped. */
+export function useConsoleWorld({ adminUrl: url }: CalmService) {
   const { signedIn } = usePage()
   return {
-    inConsole: (work, role = 'boss') =>
+    /** Opens the console with the operator's key, or the viewer's. What must hold at the end is at `usePage`. */
+    inConsole: (
+      work: (opened: ReturnType<typeof consoleOf>) => Promise<void>,
+      role: keyof typeof adminSecrets = 'boss',
+    ) =>
       signedIn(url, adminSecrets[role], async ({ page }) => {
         await page.getByRole('link', { name: 'Overview' }).waitFor()
         await work(consoleOf(page, url))
@@ -40,7 +19,8 @@ export function useConsoleWorld({ adminUrl: url }: CalmService): ConsoleWorld {
   }
 }
 
-function consoleOf(page: Page, url: string): OpenConsole {
+/** What operators do in the console. */
+function consoleOf(page: Page, url: string) {
   const dialog = page.locator('dialog[open]')
   const press = (button: string, within: Locator | Page = page) =>
     within.getByRole('button', { name: button, exact: true }).first().click()
@@ -48,17 +28,23 @@ function consoleOf(page: Page, url: string): OpenConsole {
     page,
     dialog,
     press,
-    show: async (address) => {
+    /** Shows a view by its address, and waits until it is read. */
+    show: async (address: string) => {
       await page.goto(`${url}/#/${address}`)
       await page.locator('main').locator('table, .hint, .facts-list').first().waitFor()
     },
-    change: async (button, fill = {}, within) => {
+    /** Presses a button, and the same in the dialog that it opens, after `fill` has filled the fields by their labels. */
+    change: async (
+      button: string,
+      fill: Readonly<Record<string, string>> = {},
+      within?: Locator,
+    ) => {
       await press(button, within)
       for (const [label, value] of Object.entries(fill)) {
         await dialog.getByLabel(label, { exact: true }).fill(value)
       }
       await press(button, dialog)
     },
-    see: (text) => page.locator('main, header').getByText(text).first().waitFor(),
+    see: (text: string | RegExp) => page.locator('main, header').getByText(text).first().waitFor(),
   }
 }

@@ -1,28 +1,13 @@
-import type { Browser } from 'playwright-core'
 import { beforeEach, expect } from 'vitest'
 import { useOpened } from '../useOpened.ts'
 import type { Visit } from './browser.ts'
 import { launchChromium, noChromium, usualSize, visit } from './browser.ts'
 
-/** A browser with one page, on which tests work one after the other. */
-export type TestPage = {
-  readonly browser: Browser
-  /**
-   * Opens `url` and signs in with a key. At the end the browser must have complained about nothing but error statuses,
-   * every request must have gone to the origin of `url`, the key must be in no address, and nothing may be kept.
-   */
-  readonly signedIn: (
-    url: string,
-    secret: string,
-    work: (opened: Visit) => Promise<void>,
-  ) => Promise<void>
-}
-
 /**
  * Starts a browser before the tests of the calling file. Without a Chromium each test is skipped. All tests have the
- * same page, because a new one takes four times the CPU of a reload.
+ * same page, one after the other, because a new one takes four times the CPU of a reload.
  */
-export function usePage(): TestPage {
+export function usePage() {
   beforeEach((context) => {
     if (noChromium !== undefined) context.skip(noChromium)
   })
@@ -36,7 +21,11 @@ export function usePage(): TestPage {
     get browser() {
       return opened.browser
     },
-    signedIn: async (url, secret, work) => {
+    /**
+     * Opens `url` and signs in with a key. At the end the browser must have complained about nothing but error statuses,
+     * every request must have gone to the origin of `url`, the key must be in no address, and nothing may be kept.
+     */
+    signedIn: async (url: string, secret: string, work: (opened: Visit) => Promise<void>) => {
       const left = kept
       // A test that fails leaves a page that others cannot use.
       kept = undefined

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { portOf } from '../upstream/testServers.ts'
 import { until } from '../timing.ts'
 
@@ -19,54 +20,41 @@ export type Behaviour =
   | ((request: IncomingMessage, response: ServerResponse, body: string) => void)
 
 /** A receiver of webhooks on a loopback address that keeps what it gets. */
-export type Receiver = {
-  readonly port: number
-  readonly url: string
-  readonly received: Received[]
-  /** How the next requests are answered. Default 200. */
-  behave: Behaviour
-  /** Waits until `count` requests of `path` have arrived, and returns them. */
-  readonly waitFor: (count: number, path?: string) => Promise<readonly Received[]>
-  /** Ends the requests that are under way. */
-  readonly hangUp: () => void
-  readonly close: () => Promise<void>
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>
 
-export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
+export async function startReceiver(host = '127.0.0.1') {
   const received: Received[] = []
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('error', () => {})
+  /** How the next requests are answered. */
+  const answers: { behave: Behaviour } = { behave: 200 }
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
     response.on('error', () => {})
-    request.on('end', () => {
-      const { method = '', url: path = '', headers } = request
-      const body = Buffer.concat(chunks).toString('utf8')
-      received.push({ method, path, headers, body, atMs: Date.now() })
-      const { behave } = receiver
-      if (typeof behave === 'number') response.writeHead(behave).end()
-      else behave(request, response, body)
-    })
-  })
+    const { method = '', url: path = '', headers } = request
+    const body = await text(request)
+    received.push({ method, path, headers, body, atMs: Date.now() })
+    const { behave } = answers
+    if (typeof behave === 'number') response.writeHead(behave).end()
+    else behave(request, response, body)
+  }
+  const server = createServer((request, response) => void serve(request, response).catch(() => {}))
   const port = await portOf(server)
   const of = (path?: string) => received.filter((each) => path === undefined || each.path === path)
-  const receiver: Receiver = {
+  return Object.assign(answers, {
     port,
     url: `http://${host}:${port}`,
     received,
-    behave: 200,
-    waitFor: (count, path) =>
+    /** Waits until `count` requests of `path` have arrived, and returns them. */
+    waitFor: (count: number, path?: string): Promise<readonly Received[]> =>
       until(`${count} requests of ${path ?? 'any path'}`, () =>
         of(path).length >= count ? of(path) : undefined,
       ),
+    /** Ends the requests that are under way. */
     hangUp: () => server.closeAllConnections(),
     close: async () => {
       server.closeAllConnections()
       server.close()
       await once(server, 'close')
     },
-  }
-  return receiver
+  })
 }
 
 type Event = { readonly type: string; readonly timestamp: string; readonly data: unknown }

@@ -1,7 +1,6 @@
-import type { CalmService } from '../service/calmService.ts'
 import { calmService } from '../service/calmService.ts'
 import { useOpened } from '../useOpened.ts'
-import type { Behaviour, Received, Receiver } from './receiver.ts'
+import type { Behaviour, Received } from './receiver.ts'
 import { startReceiver } from './receiver.ts'
 import type { WebhookClient } from './webhookClient.ts'
 import { createWebhookClient } from './webhookClient.ts'
@@ -18,17 +17,12 @@ export type Hook = {
   readonly waitFor: (count: number) => Promise<readonly Received[]>
 }
 
-type Webhooks = {
-  readonly service: CalmService
-  readonly newHook: () => Promise<Hook>
-}
-
 /** Gives the calling file the calm service and a receiver of its own for the webhooks of its accounts. */
-export function useWebhooks(): Webhooks {
+export function useWebhooks() {
   return useOpened(open, ({ receiver }) => receiver.close(), ['service', 'newHook'])
 }
 
-async function open(): Promise<Webhooks & { readonly receiver: Receiver }> {
+async function open() {
   const [service, receiver] = await Promise.all([calmService(), startReceiver()])
   const hooks = new Map<string, Hook>()
   let made = 0

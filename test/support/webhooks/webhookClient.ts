@@ -1,6 +1,5 @@
 import { defined } from '../../../src/domain/defined.ts'
 import type { TestAccount } from '../service/testAccount.ts'
-import type { Client } from '../clients/client.ts'
 import { createClient } from '../clients/client.ts'
 import { until } from '../timing.ts'
 
@@ -27,24 +26,13 @@ export type DeliveryJson = {
 /** An answer with its parsed body. */
 export type Answered<Body> = { readonly status: number; readonly body: Body }
 
-/** A client of the webhook routes of one account. */
-export type WebhookClient = Client & {
-  readonly call: <Body>(method: string, path: string, body?: unknown) => Promise<Answered<Body>>
-  /** Registers a webhook, and returns it with its secret. Throws for any status but 201. */
-  readonly register: (url: string, events?: readonly string[]) => Promise<Required<WebhookJson>>
-  readonly deliveries: (webhookId: string) => Promise<readonly DeliveryJson[]>
-  /** Waits until the webhook has a delivery that fits. */
-  readonly seen: (
-    webhookId: string,
-    fits: (delivery: DeliveryJson) => boolean,
-    limitMs?: number,
-  ) => Promise<DeliveryJson>
-}
+export type WebhookClient = ReturnType<typeof createWebhookClient>
 
+/** Creates a client of the webhook routes of one account. */
 export function createWebhookClient(
   api: { readonly url: string },
   { secret }: Pick<TestAccount, 'secret'>,
-): WebhookClient {
+) {
   const client = createClient(api.url, secret)
 
   async function call<Body>(method: string, path: string, body?: unknown): Promise<Answered<Body>> {
@@ -68,14 +56,16 @@ export function createWebhookClient(
   return {
     ...client,
     call,
-    register: async (url, events) => {
+    /** Registers a webhook, and returns it with its secret. Throws for any status but 201. */
+    register: async (url: string, events?: readonly string[]) => {
       const given = { url, ...defined({ events }) }
       const answer = await call<Required<WebhookJson>>('POST', '/v1/webhooks', given)
       if (answer.status !== 201) throw new Error(JSON.stringify(answer))
       return answer.body
     },
     deliveries,
-    seen: (webhookId, fits, limitMs) =>
+    /** Waits until the webhook has a delivery that fits. */
+    seen: (webhookId: string, fits: (delivery: DeliveryJson) => boolean, limitMs?: number) =>
       until(
         `a delivery of ${webhookId}`,
         async () => (await deliveries(webhookId)).find(fits),

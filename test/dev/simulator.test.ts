@@ -1,0 +1,245 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import sharp from 'sharp'
+import { afterAll, describe, expect, it } from 'vitest'
+import { faultTable } from '../../src/dev/simulator/faults.ts'
+import { createPlan } from '../../src/dev/simulator/plan.ts'
+import { startSimulator } from '../../src/dev/simulator/server.ts'
+import { formBody, formType } from '../support/clients/requestBodies.ts'
+import { editParts } from '../support/clients/syncCalls.ts'
+import { redPixelPng } from '../support/images.ts'
+import { createSimulatorClient } from '../support/simulatorClient.ts'
+
+// What each fault answers is in test/upstream/outcomes.test.ts, and what each vendor accepts in vendors.test.ts.
+
+const drawing = await startSimulator({ port: 0, latency: 0 })
+const simulator = await startSimulator({ port: 0, latency: 0, image: 'tiny' })
+const control = createSimulatorClient(simulator.url)
+afterAll(() => Promise.all([drawing.close(), simulator.close()]))
+
+const vip = 'familyb-image-2-vip'
+const keys = { authorization: 'Bearer key', 'x-goog-api-key': 'key' }
+
+async function post(
+  path: string,
+  body: Buffer | object,
+  type = 'application/json',
+  at = simulator,
+) {
+  const sent = Buffer.isBuffer(body) ? new Uint8Array(body) : JSON.stringify(body)
+  const headers = { ...keys, 'content-type': type }
+  const answer = await fetch(at.url + path, { method: 'POST', headers, body: sent })
+  const content = await answer.text()
+  const found = content.matchAll(/"(?:data|b64_json)":"([^"]*)"/g)
+  const images = Array.from(found, ([, data = '']) => Buffer.from(data, 'base64'))
+  return { status: answer.status, content, images }
+}
+
+const callA = (parts: readonly object[], config: object = {}, at = simulator) =>
+  post(
+    '/v1beta/models/familya-3-pro-image:generateContent',
+    { contents: [{ role: 'user', parts }], generationConfig: { imageConfig: config } },
+    undefined,
+    at,
+  )
+const callB = (prompt: string, more: object = {}, at = simulator) =>
+  post('/v1/images/generations', { model: vip, prompt, ...more }, undefined, at)
+const editB = (source: Buffer, at = simulator) =>
+  post(
+    '/v1/images/edits',
+    formBody(editParts({ model: vip, prompt: 'a red bicycle' }, source)),
+    formType,
+    at,
+  )
+
+const statusesOf = async (prompt: string, calls: number) => {
+  const statuses: number[] = []
+  while (statuses.length < calls) statuses.push((await callB(prompt)).status)
+  return statuses
+}
+
+/** Counts the pixels of an image that have this colour, or one that differs by at most 5. */
+async function pixelsOf(image: Buffer | undefined, colour: readonly number[]) {
+  const { data, info } = await sharp(image).raw().toBuffer({ resolveWithObject: true })
+  let count = 0
+  for (let at = 0; at < data.length; at += info.channels) {
+    if (colour.every((value, i) => Math.abs(value - (data[at + i] ?? NaN)) <= 5)) count += 1
+  }
+  return count
+}
+
+describe('an image of the simulator', () => {
+  it('shows the prompt in letters, on the first source image of an edit', async () => {
+    const create = { width: 400, height: 300, channels: 3, background: '#00ff00' } as const
+    const green = await sharp({ create }).png().toBuffer()
+    const [made] = (await callB('a red bicycle', {}, drawing)).images
+    const [edited] = (await editB(green, drawing)).images
+    expect(await pixelsOf(made, [255, 255, 255])).toBeGreaterThan(5000)
+    expect(await pixelsOf(edited, [255, 255, 255])).toBeGreaterThan(5000)
+    expect(await pixelsOf(edited, [0, 255, 0])).toBeGreaterThan(20_000)
+  })
+
+  it('has the size and the format that are asked for', async () => {
+    const prompt = 'many words and 日本語 '.repeat(20)
+    const a = { aspectRatio: '16:9', imageSize: '2K' }
+    const answers = [
+      await callA([{ text: prompt }], a, drawing),
+      await callB(prompt, { size: '2048x1024' }, drawing),
+      await callB(prompt, { output_format: 'jpeg', output_compression: 0 }, drawing),
+      await callB(prompt, { output_format: 'webp' }, drawing),
+    ]
+    const found = answers.map(async ({ images: [image] }) => {
+      const { width, height, format } = await sharp(image).metadata()
+      return `${format} ${width}x${height}`
+    })
+    expect(await Promise.all(found)).toEqual([
+      'png 2752x1536',
+      'png 2048x1024',
+      'jpeg 1024x1024',
+      'webp 1024x1024',
+    ])
+  })
+
+  it('can show every prompt, and an edit of a source that cannot be decoded', async () => {
+    const small = { aspectRatio: '1:8', imageSize: '512' }
+    const prompts = [
+      '<b>&amp; & "quotes" </span>',
+      '[sim:ok]',
+      '  \n\t ',
+      'a\u0000\u0007\ud800b\u200f',
+      '\u202E\u2060',
+      '\u2800',
+      'x'.repeat(5000),
+      '🚲'.repeat(3000),
+      'קוֹד 日本語 🚲 ไทย',
+    ]
+    const answers = prompts.map((prompt) => callA([{ text: prompt }], small, drawing))
+    const made = await Promise.all(answers)
+    expect(made.map(({ images }) => images.length)).toEqual(prompts.map(() => 1))
+    const broken = Buffer.from('89504e470d0a1a0a0000', 'hex')
+    expect((await editB(broken, drawing)).status).toBe(200)
+  })
+
+  it('is the same for the same request, and another for each of several', async () => {
+    const calls = async () =>
+      [await callB('same', { n: 2 }), await callB('other'), await editB(redPixelPng)].flatMap(
+        ({ images }) => images.map((image) => image.toString('base64')),
+      )
+    const first = await calls()
+    expect(new Set(first).size).toBe(4)
+    expect(await calls()).toEqual(first)
+  })
+})
+
+it('requests that a vendor refuses get 400, and no image', async () => {
+  const data = redPixelPng.toString('base64')
+  const image = (mimeType: string, given = data) => ({ inlineData: { mimeType, data: given } })
+  const answers = [
+    await callA([{ text: 'x', colour: 'red' }]),
+    await callA([{ text: '' }]),
+    await callA([{ text: 'x' }], { imageSize: '1k' }),
+    await callA([{ text: 'x' }, image('image/jpeg')]),
+    await callA([{ text: 'x' }, image('image/png', `${data.slice(0, 12)}*AAA`)]),
+    await callB('x', { size: '1000x1024' }),
+    await callB('x', { colour: 'red' }),
+    await post('/v1/images/generations', { model: vip, prompt: 'x' }, 'text/plain'),
+    await post('/v1/images/edits', formBody([{ name: 'prompt', value: 'x' }]), formType),
+    await post('/v1/images/edits', Buffer.from('--form-boundary-7\r\nhalf'), formType),
+    await editB(Buffer.from('no image')),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 400))
+  expect(answers.flatMap(({ images }) => images)).toEqual([])
+})
+
+describe('faults', () => {
+  it('of a prompt are served in order, and counted for each prompt', async () => {
+    const faults = '[sim:429 times=1] a [sim:502 times=2][b] [sim:400 times=1]'
+    expect(await statusesOf(faults, 5)).toEqual([429, 502, 502, 400, 200])
+    expect(await statusesOf(`${faults}!`, 2)).toEqual([429, 502])
+    expect(await statusesOf('[sim:500] x', 3)).toEqual([500, 500, 500])
+  })
+
+  it('of a script come first, each for one call that matches', async () => {
+    await control.script({ prompt: 'cat' }, ['400', '429 times=2', 'ok'])
+    const prompt = 'a cat [sim:500 times=1]'
+    expect(await statusesOf('a dog', 1)).toEqual([200])
+    expect(await statusesOf(prompt, 6)).toEqual([400, 429, 429, 200, 500, 200])
+  })
+
+  it.each([
+    ['5000', /unknown fault "?5000"?, one of 429/],
+    ['429 retry=3', /fault "429".*retry/],
+    ['status code=200', /fault "status": code/],
+    ['429 soon', /expected name=value/],
+    [' ', /unknown fault ""/],
+  ])('that cannot be read are refused with the reason: %j', async (fault, reason) => {
+    const { status, content } = await callB(`[sim:${fault}]`)
+    expect(status).toBe(400)
+    expect(JSON.parse(content).error.message).toMatch(reason)
+    await expect(control.script({}, [fault])).rejects.toThrow('400')
+  })
+
+  it('of a rate limit last until its window ends, and no limit counts what another refuses', () => {
+    const plan = createPlan(0)
+    plan.limit({ grants: 2, windowMs: 5_000 })
+    plan.limit({ model: 'm', grants: 1, windowMs: 5_000 })
+    const calls = [
+      ['m', 1_000, undefined],
+      ['m', 2_500, 4],
+      ['other', 2_500, undefined],
+      ['other', 5_999, 1],
+      ['m', 6_000, undefined],
+    ] as const
+    for (const [model, nowMs, expected] of calls) {
+      expect(plan.refusedForSeconds(model, nowMs)).toBe(expected)
+    }
+  })
+})
+
+it('the log of calls has neither keys nor long texts', async () => {
+  const prompt = 'p'.repeat(10_000)
+  await callB(prompt)
+  const [call] = simulator.calls({ prompt })
+  expect(call).toMatchObject({ body: { prompt: '<10000 characters>' }, billed: true, status: 200 })
+  expect(JSON.stringify(call?.headers)).not.toContain('key')
+})
+
+it.each(['//', '/nothing/here', '/v1beta/models/%:generateContent'])(
+  'a request for %s does not end the simulator',
+  async (path) => {
+    const strange = request({ port: simulator.port, method: 'POST', path }).end()
+    const [response] = await once(strange, 'response')
+    response.resume()
+    expect((await callB('x')).status).toBe(200)
+  },
+)
+
+const main = fileURLToPath(new URL('../../src/dev/simulator/main.ts', import.meta.url))
+
+it('the simulator as a process of its own prints no prompt and ends on SIGTERM', async () => {
+  const args = [main, '--port', '0', '--latency', '0-5', '--tiny']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  try {
+    const url = /http:\S+/.exec((await lines.next()).value ?? '')?.[0] ?? ''
+    const { status } = await callB('a secret', {}, { ...simulator, url })
+    expect(status).toBe(200)
+    const { value: line } = await lines.next()
+    expect(line).toMatch(/familyb-image-2-vip generate ok 200 \d+ ms$/)
+    expect(line).not.toContain('secret')
+  } finally {
+    child.kill('SIGTERM')
+  }
+  expect(await once(child, 'exit')).toEqual([0, null])
+})
+
+it('the simulator prints every kind of fault with its fields for --help', async () => {
+  const child = spawn(process.execPath, [main, '--help'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const help = await text(child.stdout)
+  for (const { kind } of faultTable) expect(help).toMatch(new RegExp(`^${kind}( [a-z]|:)`, 'm'))
+  expect(help).toContain('429 retry-after form')
+})

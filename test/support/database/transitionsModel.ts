@@ -100,7 +100,11 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
         return result === 'opened'
       }
       const had = task.attempts.length
-      if (open > 0 || had !== step.n - 1 || task.isPastDeadline) return result === 'changed'
+      if (open > 0 || had !== step.n - 1 || task.isPastDeadline) {
+        // The look without locks reads the task first. Another step may then take the last place of the channel.
+        const sawTaskBefore = result === 'full' && around.isContended(step.taskId)
+        return result === 'changed' || sawTaskBefore
+      }
       const process = state.processes[step.process]
       if (process === 'late' || process === 'silent') return result === 'not_present'
       const bar = barOf(state, task, step.channel, around)

@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/upstream/channel.ts'
+import { readUsage } from '../store/accounts/readUsage.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { overview, queue } from '../schema/operators/overview.ts'
-import { countHours } from '../store/operator/countHours.ts'
 import type { Found } from '../store/operator/findById.ts'
 import { findById } from '../store/operator/findById.ts'
 import { readOverview } from '../store/operator/readOverview.ts'
@@ -21,21 +21,14 @@ export async function showOverview({ pool }: Pick<OperationDeps, 'pool'>): Promi
   const nowMs = Date.parse(now.at)
   const todayMs = nowMs - (nowMs % dayMs)
   const sinceMs = todayMs - (daysShown - 1) * dayMs
-  const hours = await countHours(pool, { sinceMs, nowMs })
+  const startTime = new Date(sinceMs).toISOString()
+  const usage = await readUsage(pool, undefined, { startTime, groupBy: ['day'] })
+  if (usage === 'too_many_rows') throw new Error('Bug: two weeks have too many days')
   const days = Array.from({ length: daysShown }, (_, n): OverviewJson['days'][number] => {
-    const startMs = sinceMs + n * dayMs
-    const day = new Date(startMs).toISOString().slice(0, 10)
-    return hours
-      .filter((hour) => hour.startMs >= startMs && hour.startMs < startMs + dayMs)
-      .reduce(
-        (sum, hour) => ({
-          day,
-          succeeded: sum.succeeded + hour.succeeded,
-          failed: sum.failed + hour.failed,
-          credits: sum.credits + hour.credits,
-        }),
-        { day, succeeded: 0, failed: 0, credits: 0 },
-      )
+    const day = new Date(sinceMs + n * dayMs).toISOString().slice(0, 10)
+    const ends = usage.rows.find((row) => row.startTime?.startsWith(day))
+    const { succeeded = 0, failed = 0, credits = 0 } = ends ?? {}
+    return { day, succeeded, failed, credits }
   })
   return { object: 'overview', ...now, days }
 }

@@ -4,8 +4,10 @@ import type { BlobStore, FoundBlob } from '../domain/ports/blobStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest.ts'
+import { publicStatus } from '../domain/tasks/taskRecord.ts'
 import { answerImageKey } from '../domain/upstream/answerMeta.ts'
-import { readImage, readRequest } from '../store/operator/readContents.ts'
+import { readRequest } from '../store/operator/readContents.ts'
+import { readTaskOfImage } from '../store/tasks/readTask.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { taskRequest } from '../schema/operators/tasks.ts'
 import { audited } from './audit.ts'
@@ -58,8 +60,9 @@ export async function openTaskImage(
 ): Promise<Result<StoredImage, OperationFailure>> {
   const change = { action: 'task.image', target: taskId, params: {} }
   const found = await audited(deps, change, async (client) => {
-    const image = await readImage(client, taskId)
-    if (image === 'unknown') return fail(noTask(taskId))
+    const task = await readTaskOfImage(client, taskId)
+    if (task === undefined) return fail(noTask(taskId))
+    const image = publicStatus(task) === 'succeeded' ? task.asset : undefined
     return image === undefined ? fail(noImage) : succeed(image)
   })
   if (!found.ok) return found

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caller } from '../domain/accounts/account.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import type { RequestFailure } from '../domain/failure.ts'
@@ -50,39 +49,20 @@ export function createCancelTask({ store, cancelTask, endRun }: CancelTaskDeps) 
 
 const notFound = fail({ tag: 'task_not_found' } as const)
 
-export type LeftTasks = ReturnType<typeof createLeftTasks>
-
 /**
- * Creates the part of a process that cancels the tasks of clients that have left. A cancellation that PostgreSQL does
- * not answer is tried again for as long as a task may wait for its calls, because afterwards no call of the task
- * begins. Without these tries the client would pay for the image of a task that it has left.
+ * Creates the function that cancels a task whose last client has left, unless a call may have done work. It returns at
+ * once. A cancellation that PostgreSQL does not answer is tried again for as long as a task may wait for its calls,
+ * because afterwards no call of the task begins. Without these tries the client would pay for the image of a task that
+ * it has left. Gives up when `isAwaited` says that a new client waits for the task.
  */
-export function createLeftTasks(deps: {
+export function createCancelLeft(deps: {
   readonly cancelTask: AttemptStore['cancelTask']
   /** How long a task may wait for its calls. */
   readonly taskDeadlineMs: number
 }) {
-  const underWay = new Set<Promise<unknown>>()
-
-  async function cancel(taskId: string, isAwaited: () => boolean): Promise<void> {
-    await retryFor(deps.taskDeadlineMs, async () => {
+  return (taskId: string, isAwaited: () => boolean): void => {
+    retryFor(deps.taskDeadlineMs, async () => {
       if (!isAwaited()) await deps.cancelTask(taskId, 'client_left')
     }).catch(() => {})
-  }
-
-  return {
-    /**
-     * Cancels a task whose last client has left, unless a call may have done work. Returns at once, and tries again
-     * while PostgreSQL does not answer. Gives up when `isAwaited` says that a new client waits for the task.
-     */
-    cancelLeft: (taskId: string, isAwaited: () => boolean): void => {
-      const cancelling = cancel(taskId, isAwaited)
-      underWay.add(cancelling)
-      void cancelling.then(() => underWay.delete(cancelling))
-    },
-    /** Waits until PostgreSQL has answered every cancellation, for `limitMs` at most. Called when the process stops. */
-    answered: async (limitMs: number): Promise<void> => {
-      await Promise.race([Promise.all(underWay), sleep(limitMs, undefined, { ref: false })])
-    },
   }
 }

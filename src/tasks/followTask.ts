@@ -21,10 +21,7 @@ export type TaskEvent = { readonly id: number; readonly task: TaskView }
  *
  * The progress is computed from the task's row and the time, so no query is needed while only the progress changes.
  */
-export function createFollowTask(
-  deps: AwaitEndDeps & { readonly capabilities: CapabilityTable; readonly nowMs?: () => number },
-) {
-  const monotonicMs = deps.nowMs ?? (() => performance.now())
+export function createFollowTask(deps: AwaitEndDeps & { readonly capabilities: CapabilityTable }) {
   return async function* (
     taskId: string,
     signal: AbortSignal,
@@ -33,10 +30,10 @@ export function createFollowTask(
     const watch = deps.ends.watch(taskId)
     try {
       let row = await readWatched(deps.store, taskId, signal)
-      let readAtMs = monotonicMs()
+      let readAtMs = performance.now()
       let seenId = lastId
       while (row !== undefined) {
-        const task = { ...row, nowMs: row.nowMs + monotonicMs() - readAtMs }
+        const task = { ...row, nowMs: row.nowMs + performance.now() - readAtMs }
         const { usualDurationMs } = deps.capabilities[task.model]
         const id = taskEventId(task, usualDurationMs)
         // The reader claims to have seen the end of the task, but the task has not ended. So `lastId` is wrong and is
@@ -55,7 +52,7 @@ export function createFollowTask(
         const dueMs = msUntilNextEvent(task, usualDurationMs, seenId ?? id)
         if (await watch.next(signal, dueMs)) {
           row = await readWatched(deps.store, taskId, signal)
-          readAtMs = monotonicMs()
+          readAtMs = performance.now()
         }
       }
     } finally {

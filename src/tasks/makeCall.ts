@@ -62,7 +62,6 @@ export async function makeCall(
     const settle = () => attempts.settleTask({ meta, answerId, evidence })
     const isSettled = await retryFor(Math.min(settleMsMax, leftMs()), settle)
     unrecorded = isSettled ? undefined : { class: 'succeeded', evidence }
-    if (!isSettled) await retryFor(leftMs(), () => attempts.sweepAnswer(taskId, answerId))
     return isSettled
   } finally {
     clearTimeout(leaseTimer)

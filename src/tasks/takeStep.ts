@@ -181,8 +181,9 @@ async function open(
   } catch (error) {
     // Nobody knows whether the attempt was opened, and its call will not be made. Its close goes on in the background
     // until its lease would be over, because PostgreSQL may be away for long.
-    const abandoned = { taskId, n, answerId }
-    retryFor(channel.timeoutMs, () => attempts.abandonAttempt(abandoned)).catch(() => {})
+    const notCalled = { class: 'refused', evidence: { reason: 'not_called' } } as const
+    const close = { taskId, n, answerId, ...notCalled }
+    retryFor(channel.timeoutMs, () => attempts.closeAttempt(close)).catch(() => {})
     throw error
   } finally {
     if (!opened) leaveRequest()

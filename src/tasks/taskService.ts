@@ -3,8 +3,8 @@ import { createAcceptTask } from './acceptTask.ts'
 import type { Pepper } from './apiKeys.ts'
 import { createAuthenticate } from './apiKeys.ts'
 import { createAwaitEnd } from './awaitEnd.ts'
-import type { CancelTaskDeps, LeftTasks } from './cancelTask.ts'
-import { createCancelTask } from './cancelTask.ts'
+import type { CancelTaskDeps } from './cancelTask.ts'
+import { createCancelLeft, createCancelTask } from './cancelTask.ts'
 import { createFollowTask } from './followTask.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
@@ -19,7 +19,6 @@ import type { RunStage, TaskView } from '../domain/tasks/task.ts'
 type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> &
   CancelTaskDeps & {
     readonly store: TaskStore
-    readonly cancelLeft: LeftTasks['cancelLeft']
     readonly ends: TaskEnds
     readonly peppers: readonly Pepper[]
     readonly runStage: (taskId: string) => Promise<RunStage | undefined>
@@ -30,7 +29,7 @@ export type TaskService = Readonly<ReturnType<typeof createTaskService>>
 
 /** Creates the functions that the routes share. */
 export function createTaskService(deps: TaskServiceDeps) {
-  const { store, randomBytes, runStage, cancelLeft } = deps
+  const { store, randomBytes, runStage } = deps
   return {
     authenticate: createAuthenticate(deps),
     /** Records an upload before its first byte is written. Returns the prefix of its blob keys. */
@@ -56,8 +55,6 @@ export function createTaskService(deps: TaskServiceDeps) {
     cancel: createCancelTask(deps),
     awaitEnd: createAwaitEnd(deps),
     follow: createFollowTask(deps),
-    /** Cancels a task whose last client has left. Returns before the task is cancelled. */
-    cancelLeft,
-    nativeRejection: store.readNativeRejection,
+    cancelLeft: createCancelLeft(deps),
   }
 }

@@ -11,26 +11,19 @@ import type { RunStage } from '../domain/tasks/task.ts'
 const timeoutMs = 250
 const underWayMax = 32
 const cachedMs = 1_000
-const cachedMax = 2_000
-
-type Answer = { readonly stage: Promise<RunStage | undefined>; readonly validUntilMs: number }
 
 /**
  * Returns a function that asks Temporal what an unfinished task is doing. It returns `undefined` when Temporal knows
  * nothing more than PostgreSQL, does not answer in time, or has too many questions under way. It asks about each task
- * at most once a second. Other callers in that second get the same answer. `nowMs` reads a clock that never goes back.
+ * at most once a second. Other callers in that second get the same answer.
  */
-export function createReadRunStage(deps: {
-  readonly temporal: Temporal
-  readonly nowMs: () => number
-}): (taskId: string) => Promise<RunStage | undefined> {
-  const answers = new Map<string, Answer>()
+export function createReadRunStage({ client, withDeadline }: Temporal) {
+  const answers = new Map<string, Promise<RunStage | undefined>>()
   let underWay = 0
 
   async function ask(taskId: string): Promise<RunStage | undefined> {
     underWay += 1
     try {
-      const { client, withDeadline } = deps.temporal
       const handle = client.workflow.getHandle(workflowIdOf(taskId))
       const { raw } = await withDeadline(timeoutMs, () => handle.describe())
       return runStageOf(raw.pendingActivities)
@@ -42,17 +35,13 @@ export function createReadRunStage(deps: {
     }
   }
 
-  return async (taskId) => {
-    const nowMs = deps.nowMs()
-    const cached = answers.get(taskId)
-    if (cached !== undefined && nowMs < cached.validUntilMs) return cached.stage
+  return async (taskId: string): Promise<RunStage | undefined> => {
+    const known = answers.get(taskId)
+    if (known !== undefined) return known
     if (underWay >= underWayMax) return undefined
     const stage = ask(taskId)
-    // Deleted first, so that the task moves to the end of the map, whose first key is then the oldest.
-    answers.delete(taskId)
-    answers.set(taskId, { stage, validUntilMs: nowMs + cachedMs })
-    const [oldest] = answers.keys()
-    if (oldest !== undefined && answers.size > cachedMax) answers.delete(oldest)
+    answers.set(taskId, stage)
+    setTimeout(() => answers.delete(taskId), cachedMs).unref()
     return stage
   }
 }

@@ -65,24 +65,6 @@ export async function cancelWorkflow(
   await withDeadline(runTimeoutMs, () => run.cancel()).catch(() => {})
 }
 
-/** Limit for the requests of `createCancelWorkflows` that are under way. */
-const cancelsMax = 32
-
-/**
- * Creates the function that asks workflows of cancelled tasks to end, without letting the caller wait. While
- * 32 requests are under way, further runs are left alone. They end when they continue the next time.
- */
-export function createCancelWorkflows(temporal: Temporal): (taskId: string) => void {
-  let underWay = 0
-  return (taskId) => {
-    if (underWay >= cancelsMax) return
-    underWay += 1
-    void cancelWorkflow(temporal, taskId).finally(() => {
-      underWay -= 1
-    })
-  }
-}
-
 const historyTimeoutMs = 5_000
 
 /**

@@ -37,15 +37,22 @@ const asyncPriority = 3
 export function createStartTask(deps: StartTaskDeps) {
   return async (start: TaskStart): Promise<boolean> => {
     const { client, withDeadline } = deps.temporal
+    const { taskId, family, model, accountId } = start
+    const { produceTimeoutMs } = deps
+    const input: ImageTaskInput = { taskId, family, model, produceTimeoutMs }
     try {
       await withDeadline(deps.startTimeoutMs, () =>
         client.workflow.start(imageTaskWorkflow, {
-          workflowId: workflowIdOf(start.taskId),
+          workflowId: workflowIdOf(taskId),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           workflowIdConflictPolicy: 'FAIL',
           taskQueue: workflowTaskQueue,
-          args: [inputOf(start, deps.produceTimeoutMs)],
-          priority: priorityOf(start),
+          args: [input],
+          // With the fairness key, Temporal makes accounts of the same priority take turns.
+          priority: {
+            priorityKey: start.sync ? syncPriority : asyncPriority,
+            fairnessKey: accountId,
+          },
           typedSearchAttributes: searchAttributesOf(start),
           staticSummary: taskSummary(start),
         }),
@@ -56,22 +63,6 @@ export function createStartTask(deps: StartTaskDeps) {
       grpcReason(error)
       return false
     }
-  }
-}
-
-function inputOf(start: TaskStart, produceTimeoutMs: number): ImageTaskInput {
-  const { taskId, family, model } = start
-  return { taskId, family, model, produceTimeoutMs }
-}
-
-/**
- * Returns the priority of a task. Synchronous tasks go first. With the fairness key, Temporal makes accounts
- * of the same priority take turns.
- */
-function priorityOf(start: TaskStart): { priorityKey: number; fairnessKey: string } {
-  return {
-    priorityKey: start.sync ? syncPriority : asyncPriority,
-    fairnessKey: start.accountId,
   }
 }
 

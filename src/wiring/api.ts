@@ -5,7 +5,6 @@ import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { engineFileName } from '../config/runtimeFile.ts'
 import type { AttemptStore } from '../store/attempts/attemptStore.ts'
-import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { waitersMaxDefault } from '../http/answers/waitPlaces.ts'
 import { observeRequests } from '../http/middleware.ts'
@@ -23,21 +22,17 @@ import { markStarted } from '../store/reconcile/claims.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads } from '../store/accounts/accountStore.ts'
 import { createTaskStore } from '../store/tasks/taskStore.ts'
-import { createLeftTasks } from '../tasks/cancelTask.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import { createReadRunStage } from '../temporal/readRunStage.ts'
 import type { StartRuns } from '../temporal/startRuns.ts'
 import { createStartRuns } from '../temporal/startRuns.ts'
-import { createStartTask } from '../temporal/startTask.ts'
-import { createCancelWorkflows } from '../temporal/runs.ts'
+import { cancelWorkflow } from '../temporal/runs.ts'
 import { createApiWebhooks } from './webhooks.ts'
 
 /** A stopping process waits this much longer than the longest synchronous call, so that its answer is written. */
 const drainExtraMs = 5_000
-/** How long a stopping process waits for cancellations that PostgreSQL has not answered. */
-const cancelAtStopMs = 5_000
 
 /** Starts one API process: it serves HTTP, tells workers of synchronous tasks, and starts the workflows of all others. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
@@ -93,8 +88,6 @@ function taskServiceOf(app: App, starts: StartRuns) {
   const { config, log, pool, temporal, operatorSettings, messages, announceEnd } = app
   const ends = { ...config, pool, announceEnd }
   const cancel: AttemptStore['cancelTask'] = (taskId, reason) => cancelTask(ends, taskId, reason)
-  const taskDeadlineMs = config.taskDeadlineSeconds * 1000
-  const left = createLeftTasks({ cancelTask: cancel, taskDeadlineMs })
   const taskEnds = createTaskEnds({
     pool,
     hear: messages.hear,
@@ -103,14 +96,13 @@ function taskServiceOf(app: App, starts: StartRuns) {
   const tasks = createTaskService({
     store: createTaskStore(pool),
     cancelTask: cancel,
-    endRun: createCancelWorkflows(temporal),
-    cancelLeft: left.cancelLeft,
+    endRun: (taskId) => void cancelWorkflow(temporal, taskId),
     ends: taskEnds,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
-    runStage: createReadRunStage({ temporal, nowMs: () => performance.now() }),
+    runStage: createReadRunStage(temporal),
     capabilities: operatorSettings.capabilities,
     prices: operatorSettings.priceList,
-    taskDeadlineMs,
+    taskDeadlineMs: config.taskDeadlineSeconds * 1000,
     longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operatorSettings.channels, family)),
     randomBytes,
     // No answer waits for this. What gets lost here is started by the reconciler.
@@ -118,24 +110,13 @@ function taskServiceOf(app: App, starts: StartRuns) {
   })
   return {
     tasks,
-    close: async () => {
-      await left.answered(cancelAtStopMs)
-      await taskEnds.close()
-    },
+    close: taskEnds.close,
   }
 }
 
-/** Limit for the start of one workflow. If the start takes longer, the reconciler starts the workflow. */
-const startTimeoutMs = 3_000
-
-function startRunsOf({ config, log, metrics, pool, temporal, operatorSettings }: App): StartRuns {
-  const { channels } = operatorSettings
+function startRunsOf({ log, metrics, pool, startTask }: App): StartRuns {
   return createStartRuns({
-    startTask: createStartTask({
-      temporal,
-      startTimeoutMs,
-      produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
-    }),
+    startTask,
     markStarted: (taskId) => markStarted(pool, taskId),
     onLeft: (taskId, reason) => {
       metrics.startLeft(reason)

@@ -6,6 +6,7 @@ import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
+import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { databasesOf, reached } from './databases.ts'
 import { openStores } from './stores.ts'
 import { openMessages } from '../store/connection/messages.ts'
@@ -16,6 +17,7 @@ import type { MetricsSources } from '../telemetry/metrics.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
+import { createStartTask } from '../temporal/startTask.ts'
 
 /** What every part of a process may use. Each process has one, and passes it whole. */
 export type App = Awaited<ReturnType<typeof openApp>>
@@ -26,6 +28,8 @@ const connectionsMax = 24
  * these do not wait until a new connection is open.
  */
 const connectionsMin = 8
+/** Limit for the start of one workflow. If it takes longer, the reconciler tries again. */
+const startTimeoutMs = 3_000
 
 /**
  * Opens what one process needs. Throws when a variable is missing, when a request that clients may send has no price,
@@ -73,6 +77,14 @@ export async function openApp(
       messages,
       temporalSettings: settings,
       temporal,
+      startTask: createStartTask({
+        temporal,
+        startTimeoutMs,
+        produceTimeoutMs: produceTimeoutMs(
+          config.taskDeadlineSeconds * 1000,
+          operatorSettings.channels,
+        ),
+      }),
       metrics: createMetrics({
         ...own,
         pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),

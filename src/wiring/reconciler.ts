@@ -8,11 +8,10 @@ import { createReconciler } from '../tasks/reconcile/reconciler.ts'
 import { createStartStep } from '../tasks/reconcile/startStep.ts'
 import { createSweepSteps } from '../tasks/reconcile/sweepSteps.ts'
 import { reportRun } from '../temporal/runs.ts'
-import type { StartTask } from '../temporal/startTask.ts'
 
 /** Creates the reconciler of one worker process. */
-export function createWorkerReconciler(app: App, execution: Execution, startTask: StartTask) {
-  const { pool, blobs, temporal, log, metrics } = app
+export function createWorkerReconciler(app: App, execution: Execution) {
+  const { pool, blobs, temporal, startTask, log, metrics } = app
   const { attempts, produceImage, direct, processId, beatStore, reconcileStore: store } = execution
   return createReconciler({
     steps: [

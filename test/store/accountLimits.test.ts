@@ -17,7 +17,6 @@ import { setLimits } from '../../src/store/accounts/limits.ts'
 import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
-import { assertLedgerVerifies } from '../support/database/money.ts'
 import {
   accepted,
   countOf,
@@ -26,12 +25,9 @@ import {
   generateRequest,
   keyBytes,
 } from '../support/database/testAccept.ts'
-import { openAttempt, testMeta } from '../support/database/testAttempts.ts'
-import { runParallel } from '../support/timing.ts'
 
 const world = useAttemptWorld()
 const failure: TaskFailure = { code: 'cancelled', cause: 'cancelled', workPossible: false }
-const many = Array.from({ length: 64 }, (_, index) => index)
 
 /** An account with limits, and credits for so many submits. */
 async function openAccount(limits: NewLimits, submits = 10_000) {
@@ -55,48 +51,7 @@ async function openAccount(limits: NewLimits, submits = 10_000) {
   }
 }
 
-/** Lets time pass for the refill of requests. */
-async function pass(accountId: string, seconds: number): Promise<void> {
-  await world.pool.query(
-    `update balance set requests_tat = requests_tat - $2 * interval '1 second' where account_id = $1`,
-    [accountId, seconds],
-  )
-}
-
 describe('a limit of live tasks', () => {
-  it('accepts exactly as many of 64 submits at once, and again as many as ended', async () => {
-    const account = await openAccount({ liveTasks: 5 })
-    const first = await Promise.all(many.map(() => account.tried()))
-    const live = first.filter((tried) => tried !== 'too_many_live_tasks')
-    expect(live).toHaveLength(5)
-    expect(await account.limits()).toEqual({ liveTasks: { limit: 5, used: 5 } })
-    const [failed = '', succeeded = ''] = live
-    await world.attempts.failTask(failed, failure, 0)
-    const { answerId } = await openAttempt(world.attempts, succeeded)
-    await world.attempts.settleTask({ meta: testMeta(succeeded), answerId })
-    const second = await Promise.all(many.map(() => account.tried()))
-    expect(second.filter((tried) => tried !== 'too_many_live_tasks')).toHaveLength(2)
-    expect(await countOf(world.pool, 'task', account.accountId)).toBe(7)
-    expect(await countOf(world.pool, 'ledger', account.accountId)).toBe(7)
-    await assertLedgerVerifies(world.pool)
-  })
-
-  it('is never exceeded while submits and ends race', async () => {
-    const account = await openAccount({ liveTasks: 3 })
-    const live: string[] = []
-    let most = 0
-    await runParallel(200, 16, async () => {
-      const tried = await account.tried()
-      if (tried === 'too_many_live_tasks') {
-        const ended = live.shift()
-        if (ended !== undefined) await world.attempts.failTask(ended, failure, 0)
-      } else live.push(tried)
-      const { used = 0 } = (await account.limits()).liveTasks ?? {}
-      most = Math.max(most, used)
-    })
-    expect(most).toBe(3)
-  })
-
   it('counts a retry of a task, and does not refuse it [rate-5]', async () => {
     const account = await openAccount({ liveTasks: 1, requests: { limit: 2, period: 'hour' } })
     const failed = await account.tried()
@@ -111,27 +66,14 @@ describe('a limit of live tasks', () => {
 })
 
 describe('a limit of requests', () => {
-  it('accepts exactly as many of 64 submits at once, and writes nothing for the others', async () => {
+  it('accepts exactly as many of 64 submits at once, and writes nothing for the others [rate-6]', async () => {
     const account = await openAccount({ requests: { limit: 7, period: 'hour' } })
-    const tried = await Promise.all(many.map((index) => account.tried(`key ${index}`)))
+    const submits = Array.from({ length: 64 }, (_, index) => account.tried(`key ${index}`))
+    const tried = await Promise.all(submits)
     expect(tried.filter((each) => each !== 'too_many_requests')).toHaveLength(7)
     for (const table of ['task', 'ledger', 'idempotency_key'] as const) {
       expect([table, await countOf(world.pool, table, account.accountId)]).toEqual([table, 7])
     }
-  })
-
-  it('fits again after its interval, and not before', async () => {
-    const account = await openAccount({ requests: { limit: 2, period: 'hour' } })
-    accepted(await account.submit())
-    accepted(await account.submit())
-    expect(await account.tried()).toBe('too_many_requests')
-    await pass(account.accountId, 1_700)
-    expect(await account.tried()).toBe('too_many_requests')
-    await pass(account.accountId, 100)
-    accepted(await account.submit())
-    expect(await account.tried()).toBe('too_many_requests')
-    await pass(account.accountId, 100 * 3_600)
-    expect(await account.limits()).toMatchObject({ requests: { refillUs: 0 } })
   })
 
   it('begins unused when it is set, and ends when it is removed', async () => {

@@ -4,11 +4,12 @@ import type { LostCall } from '../../src/store/attempts/beats.ts'
 import { createBeatStore } from '../../src/store/attempts/beats.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { endLease, setTask, taskRow } from '../support/database/reconcileWorld.ts'
+import { endLease, taskRow } from '../support/database/reconcileWorld.ts'
 import {
   openAttempt,
   outcomesOf,
   testChannel,
+  testMeta,
   testProcessId,
 } from '../support/database/testAttempts.ts'
 
@@ -76,20 +77,6 @@ describe('a call is lost', () => {
     expect(await lostCalls(1)).toHaveLength(1)
     for (const call of lost) expect(await loseCall(call)).toBe(true)
   })
-
-  it('of an ended task too, so that it takes no place on its channel any more', async () => {
-    const { taskId, n } = await calledTask()
-    await setBeat(testProcessId, 0)
-    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
-    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    await world.attempts.failTask(taskId, failure, 1)
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
-    const { loseCall } = await judge()
-    await setBeat(testProcessId, 16)
-    expect(await loseCall({ taskId, n })).toBe(true)
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
-    expect(await taskRow(world.pool, taskId)).toMatchObject({ status: 'failed' })
-  })
 })
 
 describe('nobody says that a call is lost', () => {
@@ -127,28 +114,13 @@ it('100 calls are lost beside 100 settlements without a deadlock, and by one jud
   const first = await judge()
   await setBeat('second', 0, 60)
   const second = processOf('second')
-  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
-  const settle = (taskId: string, answerId: string) =>
-    world.attempts.settleTask({
-      meta: { version: 1, taskId, attempt: 1, image, native: { response: {}, imagePath: [] } },
-      answerId,
-    })
-  const lost = await Promise.all(
-    calls.flatMap((call) => [first.loseCall(call), second.loseCall(call)]),
-  )
-  expect(lost.filter(Boolean).length).toBeLessThanOrEqual(100)
-  await world.pool.query('update attempt set closed_at = null, class = null, reason = null')
-  await world.pool.query(
-    'update task set open_attempt = 1 where attempts = 1 and completed_at is null',
-  )
+  const settle = ({ taskId, answerId }: (typeof calls)[number]) =>
+    world.attempts.settleTask({ meta: testMeta(taskId), answerId })
   const all = await Promise.all(
-    calls.flatMap((call) => [
-      first.loseCall(call),
-      second.loseCall(call),
-      settle(call.taskId, call.answerId),
-    ]),
+    calls.map((call) => Promise.all([first.loseCall(call), second.loseCall(call), settle(call)])),
   )
-  expect(all.filter((_, at) => at % 3 === 2)).toEqual(Array(100).fill(true))
+  expect(all.filter(([one, other]) => one && other)).toEqual([])
+  expect(all.map(([, , settled]) => settled)).toEqual(Array(100).fill(true))
   const { rowCount } = await world.pool.query('select from attempt where closed_at is null')
   expect(rowCount).toBe(0)
 })

@@ -95,23 +95,6 @@ describe('a claim of 100 of 10,000 due rows', () => {
 })
 
 describe('the claim of tasks without a run', () => {
-  it('begins with the account that has the fewest open calls, however many tasks another one has', async () => {
-    const store = openStore()
-    await insertMany(2_000, { next_check_at: `now() - interval '1 minute'` })
-    const { taskId: single } = await insertTask(world.pool)
-    await setTask(world.pool, single, due)
-    const [first, second] = await store.claimUnstarted('B', 2)
-    expect([first?.taskId, second?.taskId]).toContain(single)
-
-    await setTask(world.pool, single, { next_check_at: 'now()' })
-    for (const start of await store.claimUnstarted('B', 3))
-      await openAttempt(world.attempts, start.taskId)
-    await setTask(world.pool, single, { next_check_at: 'now()', status: `'queued'` })
-    await setTask(world.pool, single, { open_attempt: 'null' })
-    await world.pool.query('delete from attempt where task_id = $1', [single])
-    expect(await store.claimUnstarted('B', 1)).toMatchObject([{ taskId: single }])
-  })
-
   it('leaves out tasks of the other family, and tasks that are not due, started, called for, late or ended', async () => {
     const store = openStore()
     const changes = [

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
-import { listChannels, resumeChannel } from '../../src/store/channels/channelAdmin.ts'
-import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import {
@@ -12,7 +10,7 @@ import {
   testChannel,
   testMeta,
 } from '../support/database/testAttempts.ts'
-import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
+import { whileUncommitted } from '../support/database/whileUncommitted.ts'
 
 const world = useAttemptWorld()
 const model = 'familyb-image-2-vip'
@@ -108,20 +106,6 @@ describe('after a refusal', () => {
     expect(await ask(own)).toBe('opened')
   })
 
-  it.each([
-    ['unknown', 'server_error'],
-    ['exhausted', 'quota_exhausted'],
-    ['refused', 'inputs_unreadable'],
-    ['refused', 'not_called'],
-  ] as const)('only: other tasks may call at once after %s %s', async (outcome, reason) => {
-    const own = await ownChannel(`${outcome} ${reason}`)
-    const { taskId, n } = await call(own)
-    const close = { taskId, n, class: outcome, evidence: { reason }, retryAfterMs: 7_000 }
-    await own.attempts.closeAttempt(close)
-    expect(await cooldownOf(own)).toEqual([])
-    expect(await ask(own)).toBe('opened')
-  })
-
   it('six refusals in a row leave a limit of one, and each image adds one, up to the places of the channel', async () => {
     const own = await ownChannel('halved', 8)
     const limits: number[] = []
@@ -154,43 +138,36 @@ describe('after a refusal', () => {
   it('two refusals that do not see each other leave the longer cooldown', async () => {
     const own = await ownChannel('unseen')
     const [one, two] = [await call(own), await call(own)]
-    const client = await world.pool.connect()
-    await client.query('begin')
-    await client.query(
-      `insert into cooldown values ('unseen', $1, false, now() + interval '60 seconds', 5, 60000)`,
-      [model],
+    await whileUncommitted(
+      world.pool,
+      [
+        `insert into cooldown values ('unseen', $1, false, now() + interval '60 seconds', 5, 60000)`,
+        model,
+      ],
+      () => own.attempts.closeAttempt({ taskId: one.taskId, n: 1, ...refused }),
     )
-    const closing = own.attempts.closeAttempt({ taskId: one.taskId, n: 1, ...refused })
-    await untilLockAwaited(world.pool)
-    await client.query('commit')
-    client.release()
-    await closing
     expect((await cooldownOf(own))[0]?.seconds).toBe(60)
     await own.attempts.closeAttempt({ taskId: two.taskId, n: 1, ...refused })
     expect((await cooldownOf(own))[0]?.seconds).toBe(60)
   })
 
-  it('without a time each cooldown in a row is twice as long, up to half a minute', async () => {
-    const own = await ownChannel('doubled')
-    const seconds: number[] = []
-    for (let time = 0; time < 7; time += 1) {
-      const { taskId, n } = await call(own)
-      await own.attempts.closeAttempt({ taskId, n, ...refused })
-      seconds.push((await cooldownOf(own))[0]?.seconds ?? 0)
-      await passUntil(own)
-    }
-    expect(seconds).toEqual([1, 2, 4, 8, 16, 30, 30])
-  })
-
-  it('the limit is forgotten a minute after the last cooldown', async () => {
-    const own = await ownChannel('forgotten', 4)
-    const { taskId, n } = await call(own)
-    await own.attempts.closeAttempt({ taskId, n, ...refused, concurrencyMax: 1 })
-    await world.pool.query(
-      `update cooldown set until_at = now() - interval '61 seconds' where channel = 'forgotten'`,
-    )
-    expect([await ask(own), await ask(own)]).toEqual(['opened', 'opened'])
-  })
+  it.each([
+    ['a refusal', refused, [1, 2, 4, 8, 16, 30, 30]],
+    ['a fault', credential, [60, 120, 240, 480, 900, 900]],
+  ] as const)(
+    'without a time each cooldown in a row is twice as long, up to a limit: %s',
+    async (name, outcome, expected) => {
+      const own = await ownChannel(name)
+      const seconds: number[] = []
+      while (seconds.length < expected.length) {
+        const { taskId, n } = await call(own)
+        await own.attempts.closeAttempt({ taskId, n, ...outcome })
+        seconds.push((await cooldownOf(own))[0]?.seconds ?? 0)
+        await passUntil(own)
+      }
+      expect(seconds).toEqual(expected)
+    },
+  )
 })
 
 describe('after an operator fault', () => {
@@ -238,21 +215,5 @@ describe('after an operator fault', () => {
     expect(await cooldownOf(own)).toEqual(fault)
     await own.attempts.closeAttempt({ taskId: late.taskId, n: 1, ...refused, retryAfterMs: 2_000 })
     expect(await cooldownOf(own)).toEqual(fault)
-  })
-
-  it('the cooldown is a quarter of an hour at most, is listed, and ends with `channel resume`', async () => {
-    const own = await ownChannel('listed')
-    const { taskId, n } = await call(own)
-    await own.attempts.closeAttempt({ taskId, n, ...credential })
-    for (let time = 0; time < 5; time += 1) {
-      await passUntil(own)
-      const probe = await call(own)
-      await own.attempts.closeAttempt({ taskId: probe.taskId, n: 1, ...credential })
-    }
-    expect((await cooldownOf(own))[0]?.seconds).toBe(900)
-    const [listed] = await listChannels(world.pool, 'listed')
-    expect(listed?.cooldowns).toMatchObject([{ model: '*' }])
-    await withTransaction(world.pool, (client) => resumeChannel(client, 'listed'))
-    expect([await ask(own), await ask(own)]).toEqual(['opened', 'opened'])
   })
 })

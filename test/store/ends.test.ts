@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { cancelTask } from '../../src/store/tasks/ends.ts'
-import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
+import { whileUncommitted } from '../support/database/whileUncommitted.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf, endsOf } from '../support/database/money.ts'
@@ -21,22 +21,6 @@ const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPos
 async function opened() {
   const task = await insertTask(world.pool)
   return { ...task, ...(await openAttempt(world.attempts, task.taskId)) }
-}
-
-/** Runs `change` in a transaction that commits only when `during` waits for it. Returns the result of `during`. */
-async function whileUncommitted<Value>(
-  change: string,
-  taskId: string,
-  during: () => Promise<Value>,
-): Promise<Value> {
-  const client = await world.pool.connect()
-  await client.query('begin')
-  await client.query(change, [taskId])
-  const result = during()
-  await untilLockAwaited(world.pool)
-  await client.query('commit')
-  client.release()
-  return result
 }
 
 // Which end a task can have, and what moves then, is in transitionsModel.test.ts: one after the other and at once.
@@ -102,33 +86,12 @@ it('an end enters the channel that made the image, or the last one that was call
   expect(rows.map(({ channel }) => channel)).toEqual(['b-main', 'b-other', null])
 })
 
-describe('a failure', () => {
-  it('happens at the hard end, although a call is under way, and says that work is possible', async () => {
-    const { taskId } = await opened()
-    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
-    const timeout = { code: 'generation_timeout', cause: 'deadline', workPossible: false } as const
-    expect(await world.attempts.failTask(taskId, timeout, 1)).toBe('failed')
-    expect(await world.attempts.failTask(taskId, timeout, 1)).toBe('over')
-    const { rows } = await world.pool.query('select work_possible from task where task_id = $1', [
-      taskId,
-    ])
-    expect(rows).toEqual([{ work_possible: true }])
-  })
-
-  it('waits for a transaction that closes the call, and happens then', async () => {
-    const { taskId } = await opened()
-    const close = 'update task set open_attempt = null where task_id = $1'
-    const fail = () => world.attempts.failTask(taskId, failure, 1)
-    expect(await whileUncommitted(close, taskId, fail)).toBe('failed')
-  })
-})
-
 describe('a cancel', () => {
   it('beside a refusal that is not yet committed waits, and is no conflict', async () => {
     const { taskId } = await opened()
-    const close = 'update task set open_attempt = null where task_id = $1'
+    const close = ['update task set open_attempt = null where task_id = $1', taskId] as const
     const cancel = () => world.attempts.cancelTask(taskId, 'asked')
-    expect(await whileUncommitted(close, taskId, cancel)).toBe('cancelled')
+    expect(await whileUncommitted(world.pool, close, cancel)).toBe('cancelled')
   })
 
   it.each([
@@ -152,24 +115,6 @@ describe('a cancel', () => {
 })
 
 describe('the ends of a task', () => {
-  it('count every lifetime from one moment', async () => {
-    const settled = await opened()
-    const { taskId, answerId } = settled
-    await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
-    const failed = await insertTask(world.pool)
-    await world.attempts.failTask(failed.taskId, failure, 0)
-    const { rows } = await world.pool.query(
-      `select expires_at = completed_at + interval '1 day' as expires,
-         purge_at = completed_at + interval '8 days' as purges
-       from task where task_id = any($1) order by status`,
-      [[taskId, failed.taskId]],
-    )
-    expect(rows).toEqual([
-      { expires: null, purges: true },
-      { expires: true, purges: true },
-    ])
-  })
-
   it.each([
     ['for their retention', 'asked', 3_600, 3_600, true],
     ['not at all when its client has left', 'client_left', 3_600, 0, false],

@@ -1,7 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { openMessages } from '../../src/store/connection/messages.ts'
+import { openLossyWay } from '../support/database/lossyWay.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 import { freePort } from '../support/ports.ts'
+import { timed } from '../support/timing.ts'
 
 const database = useTestDatabase()
 
@@ -24,4 +26,11 @@ it('a process that closes first sends all its messages, and each is heard only b
 it('the first connection for messages must succeed', async () => {
   const nowhere = `postgres://nobody:nothing@127.0.0.1:${await freePort()}/none`
   await expect(open('task_end', nowhere)).rejects.toThrow('ECONNREFUSED')
+})
+
+it('the connection for messages closes within seconds when PostgreSQL takes bytes and answers nothing', async () => {
+  const way = await openLossyWay(database.databaseUrl)
+  const messages = await open('task_end', way.url)
+  way.lose(true)
+  expect(await timed(() => messages.close())).toBeLessThan(8_000)
 })

@@ -1,15 +1,10 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readTaskDetail } from '../../src/store/tasks/readTaskDetail.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts, openAttempt, testMeta } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 /** A task with two calls, of which the second brings its image. */
 async function succeededTask(): Promise<string> {
@@ -52,15 +47,5 @@ describe('the timeline of a task', () => {
     const times = timeline.map(({ atMs }) => atMs)
     expect(times).toEqual(times.toSorted((a, b) => a - b))
     expect(times[2]).toBe(times[3])
-  })
-
-  it('ends with the open call of a live task, and is unknown with a task that is due for the purge', async () => {
-    const attempts = await createTestAttempts(database.pool)
-    const { taskId } = await insertTask(database.pool)
-    await openAttempt(attempts, taskId)
-    const live = await readTaskDetail(database.pool, taskId)
-    expect(live?.timeline.map(({ event }) => event)).toEqual(['accepted', 'held', 'attempt_opened'])
-    await database.pool.query('update task set purge_at = now() where task_id = $1', [taskId])
-    expect(await readTaskDetail(database.pool, taskId)).toBeUndefined()
   })
 })

@@ -73,17 +73,6 @@ describe('runStatement', () => {
     await pool.end()
   })
 
-  it('says that nothing was written when it gets no connection', async () => {
-    const pool = openPool(database.databaseUrl, 1_000)
-    const busy = await pool.connect()
-    await expect(runStatement(pool, put)).rejects.toThrow(NothingWrittenError)
-    busy.release()
-    await pool.end()
-    const nobody = openPool('postgres://postgres@127.0.0.1:1/none')
-    await expect(runStatement(nobody, put)).rejects.toThrow(NothingWrittenError)
-    await nobody.end()
-  })
-
   it('does not say so when the connection ends before the answer', async () => {
     const pool = openPool(database.databaseUrl)
     const failed = runStatement(pool, { text: 'select pg_terminate_backend(pg_backend_pid())' })

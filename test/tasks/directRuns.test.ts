@@ -13,7 +13,6 @@ import { openAttempt, testChannel } from '../support/database/testAttempts.ts'
 import { succeeded } from '../support/upstream/countedUpstream.ts'
 import { until } from '../support/timing.ts'
 
-const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 const calling: Stage = { stage: 'calling', channel: 'b-main' }
 
 type Produce = (taskId: string, onCall: () => void) => Promise<ProduceResult>
@@ -36,20 +35,6 @@ function running(produce: Produce) {
 
 describe('a task that a worker carries out without Temporal', () => {
   it.each([
-    [{ kind: 'succeeded' }, 'succeeded'],
-    [{ kind: 'over' }, 'over'],
-    [{ kind: 'failed', failure }, 'failed'],
-  ] as const)('is done when it has ended: %j', async (result, expected) => {
-    const { direct, results, due } = running(async (_taskId, onCall) => {
-      onCall()
-      return result
-    })
-    direct.take({ taskId: 'task', family: 'B' })
-    await direct.idle()
-    expect([results, due]).toEqual([[expected], []])
-  })
-
-  it.each([
     [true, ['task']],
     [false, []],
   ])(
@@ -64,17 +49,6 @@ describe('a task that a worker carries out without Temporal', () => {
       expect([results, due]).toEqual([['wait'], expected])
     },
   )
-
-  it('is due at once after an error of its call, and the error is reported', async () => {
-    const { direct, results, due, errors } = running(async (_taskId, onCall) => {
-      onCall()
-      throw new Error('no answer')
-    })
-    direct.take({ taskId: 'task', family: 'B' })
-    await direct.idle()
-    expect([results, due, errors]).toEqual([['error'], ['task'], ['task']])
-    expect(direct.free('B')).toBe(2)
-  })
 
   it('occupies a slot from its call on when every worker has heard of it, and from its claim on otherwise', async () => {
     const done = Promise.withResolvers<ProduceResult>()
@@ -184,19 +158,6 @@ describe('20 workers that hear of a synchronous task', () => {
   }
   const usedSlots = (workers: Awaited<ReturnType<typeof startWorkers>>['workers']) =>
     workers.reduce((sum, { direct }) => sum + 1 - direct.free('B'), 0)
-
-  it('make one call for it', async () => {
-    const { workers, calls, announce } = await startWorkers()
-    for (let round = 1; round <= 10; round += 1) {
-      const { taskId } = await insertTask(world.pool, { route: 'images.generations' })
-      announce(taskId)
-      await until('the end', async () =>
-        (await statusOf(taskId)) === 'succeeded' ? true : undefined,
-      )
-      await Promise.all(workers.map(({ direct }) => direct.idle()))
-      expect(calls).toHaveLength(round)
-    }
-  }, 30_000)
 
   it('occupy no slot while it waits for a place on a full channel, and make one call when a place is free', async () => {
     const blocking = await insertTask(world.pool)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
-import type { AbandonedAttempt, AttemptClose } from '../../src/store/attempts/closeAttempt.ts'
+import type { AttemptClose } from '../../src/store/attempts/closeAttempt.ts'
 import type { OpenInput } from '../../src/store/attempts/openAttempt.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
@@ -13,7 +13,6 @@ import { setTask } from '../support/database/reconcileWorld.ts'
 import {
   countOpenAttempts,
   createTestAttempts,
-  letBackoffPass,
   loseCall,
   openAttempt,
   outcomesOf,
@@ -64,16 +63,6 @@ async function dieBeforeSettling(
 }
 
 describe('produceImage', () => {
-  it('calls once, stores, settles and charges', async () => {
-    const { taskId, accountId } = await insertTask(world.pool)
-    const { call, calls } = countedUpstream()
-    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
-    expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(await produce({ taskId })).toEqual({ kind: 'over', end: 'succeeded' })
-    expect(calls()).toBe(1)
-    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
-  })
-
   it('records a failure, and returns the same end when it runs again', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
     const { call, calls } = countedUpstream(rejected)
@@ -113,21 +102,6 @@ describe('produceImage', () => {
     expect(await produce({ taskId, ...given })).toMatchObject({ kind: 'wait', reason })
     expect(calls()).toBe(0)
   })
-
-  it('gives a task up only when its call has ended and no answer is stored', async () => {
-    const { taskId } = await insertTask(world.pool)
-    await openAttempt(world.attempts, taskId)
-    const { call, calls } = countedUpstream()
-    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
-    const underWay = { kind: 'wait', reason: 'call_under_way' }
-    expect(await produce({ taskId, giveUp: true })).toMatchObject(underWay)
-    await loseCall(world.pool, world.attempts, taskId)
-    expect(await produce({ taskId, giveUp: true })).toMatchObject({
-      kind: 'failed',
-      failure: { code: 'upstream_error', workPossible: true },
-    })
-    expect(calls()).toBe(0)
-  })
 })
 
 describe('after a crash', () => {
@@ -139,47 +113,6 @@ describe('after a crash', () => {
     const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
-  })
-
-  it('so is one that nobody looked for when its worker was lost, also past the deadline', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const blobs = createMemoryBlobs()
-    const { call, calls } = countedUpstream()
-    await dieBeforeSettling(taskId, blobs, call)
-    await loseCall(world.pool, world.attempts, taskId)
-    await setTask(world.pool, taskId, { deadline_at: 'now()' })
-    const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
-    expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(calls()).toBe(1)
-  })
-
-  it('so is one whose settlement failed, at the next run', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const blobs = createMemoryBlobs()
-    const { call, calls } = countedUpstream()
-    const attempts = { ...world.attempts, settleTask: () => Promise.reject(new Error('away')) }
-    const first = createTestProduceImage({ attempts, blobs, callUpstream: call })
-    await expect(first({ taskId })).rejects.toThrow('away')
-    expect(await countOpenAttempts(world.pool, taskId)).toBe(0)
-    const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
-    expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(calls()).toBe(1)
-  })
-
-  it('a lost call is made again on its channel, with the same key', async () => {
-    const keys: string[] = []
-    const { produce, attempts, channel } = await ownWorld('resumed', async ({ upstreamKey }) => {
-      keys.push(upstreamKey)
-      return succeeded()
-    })
-    const { taskId } = await insertTask(world.pool)
-    const { upstreamKey } = await openAttempt(attempts, taskId, { channel })
-    await loseCall(world.pool, attempts, taskId)
-    expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
-    await letBackoffPass(world.pool, taskId)
-    expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(keys).toEqual([upstreamKey])
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost', 'succeeded image'])
   })
 
   it('a failure that was decided before another worker stored an answer is refused, and the answer settled', async () => {
@@ -212,20 +145,6 @@ describe('an answer that cannot be stored', () => {
     const produce = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
-  })
-
-  it('is tried until the hard end, also after a long call', async () => {
-    const { taskId } = await insertTask(world.pool, { deadlineSeconds: 1, hardEndSeconds: 2 })
-    const startedAtMs = performance.now()
-    const callUpstream: UpstreamCaller = async () => {
-      await sleep(1_300)
-      return succeeded()
-    }
-    const blobs = failing(createMemoryBlobs(), 1_000)
-    const produce = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream })
-    await expect(produce({ taskId })).rejects.toThrow('the disk is full')
-    expect(performance.now() - startedAtMs).toBeLessThan(6_000)
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
   })
 
   it('keeps its lease to the hard end, also while the store neither fails nor answers', async () => {
@@ -281,23 +200,6 @@ describe('every attempt is closed', () => {
     await expect(produce({ taskId })).rejects.toThrow('a bug')
     expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
   })
-
-  it('with its outcome, while PostgreSQL is away for a moment', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const { call } = countedUpstream(rejected)
-    let failuresLeft = 2
-    const attempts = {
-      ...world.attempts,
-      closeAttempt: async (close: AttemptClose) => {
-        failuresLeft -= 1
-        if (failuresLeft >= 0) throw new Error('PostgreSQL restarts')
-        return world.attempts.closeAttempt(close)
-      },
-    }
-    const produce = createTestProduceImage({ attempts, callUpstream: call })
-    expect(await produce({ taskId })).toMatchObject({ kind: 'failed' })
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['rejected content_policy'])
-  })
 })
 
 describe('a call that is surely not made', () => {
@@ -351,10 +253,10 @@ describe('a call that is surely not made', () => {
         await world.attempts.openAttempt(input)
         throw new Error('the connection is lost')
       },
-      abandonAttempt: async (attempt: AbandonedAttempt) => {
+      closeAttempt: async (close: AttemptClose) => {
         failuresLeft -= 1
         if (failuresLeft >= 0) throw new Error('the connection is lost')
-        await world.attempts.abandonAttempt(attempt)
+        return world.attempts.closeAttempt(close)
       },
     }
     const produce = createTestProduceImage({ attempts: losing, callUpstream: call })
@@ -381,31 +283,6 @@ it('no call begins after a stop, also when the task waited for its turn to read 
 })
 
 describe('on a full channel', () => {
-  it('tasks get the places in the turns of their accounts, and none is called twice', async () => {
-    const order: string[] = []
-    const { produce } = await ownWorld(
-      'turns',
-      async ({ origin }) => {
-        order.push(origin.taskId)
-        await sleep(30)
-        return succeeded()
-      },
-      1,
-    )
-    const many = await Promise.all(
-      Array.from({ length: 8 }, () => insertTask(world.pool, { accountId: 'acct_many' })),
-    )
-    const single = await insertTask(world.pool)
-    const runs = many.map(({ taskId }) => produce({ taskId }))
-    await until('the first call', () => (order.length > 0 ? true : undefined))
-    runs.push(produce({ taskId: single.taskId }))
-    expect(new Set((await Promise.all(runs)).map(({ kind }) => kind))).toEqual(
-      new Set(['succeeded']),
-    )
-    expect(order.indexOf(single.taskId)).toBeLessThanOrEqual(3)
-    expect(new Set(order).size).toBe(9)
-  })
-
   it('a newcomer does not take the place of a task that waits', async () => {
     const order: string[] = []
     const { produce, channel, attempts } = await ownWorld(

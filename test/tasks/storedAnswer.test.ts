@@ -1,9 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
-import { readAnswerMeta, storeAnswer } from '../../src/tasks/storedAnswer.ts'
-
-import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
-import { succeeded } from '../support/upstream/countedUpstream.ts'
+import { readAnswerMeta } from '../../src/tasks/storedAnswer.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -43,15 +40,4 @@ it('fails when the store does not answer, or stops in the middle of its answer',
       vi.advanceTimersByTimeAsync(10_000),
     ])
   }
-})
-
-it('gives an image up once it is stored, also by a later try', async () => {
-  const blobs = createMemoryBlobs()
-  vi.spyOn(blobs, 'put').mockRejectedValueOnce(new Error('the disk is full'))
-  const outcome = succeeded()
-  if (outcome.class !== 'succeeded') throw new Error('Bug: no image')
-  const discard = vi.spyOn(outcome.image, 'discard')
-  await storeAnswer(blobs, { taskId: 't', attempt: 1, answerId: 'an1', hardEndMs: 5_000, outcome })
-  expect([...blobs.content.keys()]).toEqual(['an1/image', 'an1/meta.json'])
-  expect(discard).toHaveBeenCalledOnce()
 })

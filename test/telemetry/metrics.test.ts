@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { classifyErrorAnswer } from '../../src/domain/upstream/classifyErrorAnswer.ts'
-import { outcomeReasons } from '../../src/domain/upstream/upstreamCall.ts'
 import type { GaugeValue } from '../../src/store/sampleState.ts'
 import { createMetrics, createRecorders } from '../../src/telemetry/metrics.ts'
 
@@ -12,13 +11,6 @@ async function callsAtStart(): Promise<readonly string[]> {
 }
 
 describe('upstream calls', () => {
-  it('start at zero for every reason with which a call can end', async () => {
-    const lines = (await callsAtStart()).join('\n')
-    // The reconciler records it for an attempt whose worker is gone, so no call reports it.
-    const reported = outcomeReasons.filter((reason) => reason !== 'worker_lost')
-    expect(reported.filter((reason) => !lines.includes(`reason="${reason}"`))).toEqual([])
-  })
-
   it('start at zero for the outcome of every bare HTTP status', async () => {
     const lines = await callsAtStart()
     const statuses = Array.from({ length: 399 }, (_, at) => 201 + at)
@@ -31,36 +23,12 @@ describe('upstream calls', () => {
   })
 })
 
-describe('a try of a webhook delivery', () => {
-  it('is counted by its outcome, with its duration', async () => {
-    const registry = new Registry()
-    const { webhookTry } = createRecorders(registry, [])
-    webhookTry({ outcome: 'retry', durationMs: 300 })
-    const lines = (await registry.metrics()).split('\n')
-    expect(lines).toContain('darkroom_webhook_tries_total{outcome="retry"} 1')
-    expect(lines).toContain('darkroom_webhook_tries_total{outcome="delivered"} 0')
-    expect(lines).toContain('darkroom_webhook_try_duration_seconds_sum 0.3')
-  })
-})
-
 describe('the state of the installation', () => {
   const linesOf = async (state: () => Promise<readonly GaugeValue[]>) => {
     const pool = () => ({ total: 1, idle: 1, waiting: 0 })
     const text = await createMetrics({ pool, startQueueDepth: () => 0, state }).expose()
     return text.split('\n').filter((line) => line.startsWith('darkroom_'))
   }
-
-  it('is shown by the gauges that are sampled', async () => {
-    const sampled = { gauge: 'darkroom_tasks', labels: { status: 'queued' }, value: 0 }
-    const pending = { gauge: 'darkroom_webhook_oldest_pending_seconds', labels: {}, value: 9 }
-    const lines = await linesOf(async () => [sampled, pending])
-    for (const line of [
-      'darkroom_state_sample_up 1',
-      'darkroom_tasks{status="queued"} 0',
-      'darkroom_webhook_oldest_pending_seconds 9',
-    ])
-      expect(lines).toContain(line)
-  })
 
   it('is missing, and not zero, while PostgreSQL cannot be read', async () => {
     const lines = await linesOf(() => Promise.reject(new Error('PostgreSQL is away')))

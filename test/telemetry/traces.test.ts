@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { TaskDetail, TimelineEvent } from '../../src/store/tasks/readTaskDetail.ts'
 import { createTracing } from '../../src/telemetry/tracing.ts'
@@ -55,23 +52,6 @@ function detailOf(
 }
 
 describe('the traces of tasks that ended', () => {
-  it('are sent when the process stops, although one task could not be read', async () => {
-    const errors: unknown[] = []
-    const tracing = createTracing({
-      process: 'worker',
-      readTaskDetail: async (taskId) => {
-        if (taskId === 'task_bad') throw new Error('PostgreSQL is away')
-        return taskId === 'task_gone' ? undefined : detailOf(taskId, [['accepted', 0]])
-      },
-      onError: (taskId) => errors.push(taskId),
-    })
-    for (const taskId of ['task_bad', 'task_gone', 'task_1', 'task_2']) tracing.taskEnded(taskId)
-    await tracing.close()
-    const roots = collector.spans().filter(({ name }) => name === 'image task')
-    const sent = roots.map(({ attributes }) => attributes['darkroom.task_id'])
-    expect([errors, sent]).toEqual([['task_bad'], ['task_1', 'task_2']])
-  })
-
   it('have the real times, end a call that is still open with the task, and leave out what follows', async () => {
     const tracing = createTracing({
       process: 'worker',
@@ -110,33 +90,5 @@ describe('the traces of tasks that ended', () => {
     ])
     expect(root?.events).toEqual(['accepted', 'failed'])
     expect(trace.filter(({ failed }) => failed).map(({ name }) => name)).toHaveLength(2)
-  })
-})
-
-describe('a process without a collector', () => {
-  it('does not load the tracing libraries', async () => {
-    const script = `
-      import { registerHooks } from 'node:module'
-      const loaded = []
-      registerHooks({ resolve: (name, context, next) => {
-        const found = next(name, context)
-        loaded.push(found.url)
-        return found
-      } })
-      const { openTracing } = await import('./src/wiring/app.ts')
-      await import('./src/wiring/api.ts')
-      await import('./src/wiring/worker.ts')
-      const ofTraces = () => loaded.filter((url) => /@opentelemetry.(sdk|exporter)/.test(url)).length
-      await openTracing({ otlpEndpoint: undefined }, {})
-      const off = ofTraces()
-      await openTracing({ otlpEndpoint: 'http://127.0.0.1:9' }, {})
-      console.log(JSON.stringify({ off, on: ofTraces() > 0 }))
-      process.exit()`
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      ['--input-type=module', '--eval', script],
-      { cwd: fileURLToPath(new URL('../../', import.meta.url)) },
-    )
-    expect(JSON.parse(stdout)).toEqual({ off: 0, on: true })
   })
 })

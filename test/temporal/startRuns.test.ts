@@ -24,15 +24,6 @@ function starting(mark: (taskId: string) => Promise<void> = async () => {}) {
 }
 
 describe('the starts of an API process', () => {
-  it('are marked when the run exists', async () => {
-    const { starts, answerAll, marked, left } = starting()
-    starts.start(testStart())
-    await answerAll(true)
-    expect(marked).toHaveLength(1)
-    expect(left).toEqual([])
-    expect(starts.underWay()).toBe(0)
-  })
-
   it('are at most 16 of one account and 32 in all; the rest is left to the reconciler', async () => {
     const { starts, answers, answerAll, left } = starting()
     for (let n = 0; n < 17; n += 1) starts.start({ ...testStart(), accountId: 'a' })

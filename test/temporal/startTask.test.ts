@@ -1,35 +1,26 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { reportRun } from '../../src/temporal/runs.ts'
 import { createStartTask } from '../../src/temporal/startTask.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import { openTestWorld, handleOf, testStart } from '../support/temporal/temporalWorld.ts'
+import { useOpened } from '../support/useOpened.ts'
 
-let world: TemporalWorld
-
-beforeAll(async () => {
-  world = await openTestWorld()
-  return () => world.close()
-}, stackStartMsMax)
+const world = useOpened(openTestWorld, ({ close }) => close(), ['temporal', 'startTask'])
 
 describe('startTask', () => {
-  it('starts the workflow of a task once, however often it is called', async () => {
+  it('starts the workflow of a task once, however often it is called, also after its end', async () => {
     const start = testStart()
     expect(await world.startTask(start)).toBe(true)
     const { runId } = await handleOf(world, start.taskId).describe()
     expect(await world.startTask(start)).toBe(true)
-    expect((await handleOf(world, start.taskId).describe()).runId).toBe(runId)
-  })
-
-  it('starts no second run when the first run is closed', async () => {
-    const start = testStart()
-    await world.startTask(start)
     await handleOf(world, start.taskId).terminate('an operator')
     expect(await world.startTask(start)).toBe(true)
-    expect((await handleOf(world, start.taskId).describe()).status.name).toBe('TERMINATED')
+    expect(await handleOf(world, start.taskId).describe()).toMatchObject({
+      runId,
+      status: { name: 'TERMINATED' },
+    })
   })
 
   it('passes on task, key digest and priority, and nothing else of the request', async () => {
@@ -50,13 +41,6 @@ describe('startTask', () => {
     })
   })
 
-  it('gives asynchronous tasks the default priority', async () => {
-    const start = testStart()
-    await world.startTask(start)
-    const described = await handleOf(world, start.taskId).describe()
-    expect(described.priority).toMatchObject({ priorityKey: 3 })
-  })
-
   it('fails within its deadline when the server does not answer', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await once(silent, 'listening')
@@ -70,14 +54,18 @@ describe('startTask', () => {
     await temporal.close()
     silent.close()
   })
+})
 
-  it('fails, like all other calls, when the namespace does not exist', async () => {
-    const { address } = world.settings
-    const temporal = connectTemporal({ address, namespace: 'lost' })
-    const startTask = createStartTask({ temporal, startTimeoutMs: 2_000, produceTimeoutMs: 1_000 })
+describe('reportRun', () => {
+  it('distinguishes running, terminated, missing and unreachable runs', async () => {
     const start = testStart()
-    expect(await startTask(start)).toBe(false)
-    expect(await reportRun(temporal, start.taskId)).toBe('unreachable')
-    await temporal.close()
+    await world.startTask(start)
+    expect(await reportRun(world.temporal, start.taskId)).toBe('running')
+    await handleOf(world, start.taskId).terminate('an operator')
+    expect(await reportRun(world.temporal, start.taskId)).toBe('stopped')
+    expect(await reportRun(world.temporal, testStart().taskId)).toBe('missing')
+    const nowhere = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
+    expect(await reportRun(nowhere, start.taskId)).toBe('unreachable')
+    await nowhere.close()
   })
 })

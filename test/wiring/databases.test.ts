@@ -1,27 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { databasesOf, reached } from '../../src/wiring/databases.ts'
+import { reached } from '../../src/wiring/databases.ts'
 
 const pooled = 'postgres://darkroom:hidden-password@pooler.example:6432/darkroom'
 const own = 'postgres://darkroom:hidden-password@postgres.example:5432/darkroom'
-
-describe('the two ways to PostgreSQL', () => {
-  it('are the same one without DATABASE_SESSION_URL', () => {
-    const both = databasesOf({ databaseUrl: own, databaseSessionUrl: own })
-    expect(both?.session).toEqual({ url: own, variable: 'DATABASE_URL' })
-    expect(both?.session).toBe(both?.main)
-  })
-
-  it('are two with it, each with its variable', () => {
-    expect(databasesOf({ databaseUrl: pooled, databaseSessionUrl: own })).toEqual({
-      main: { url: pooled, variable: 'DATABASE_URL' },
-      session: { url: own, variable: 'DATABASE_SESSION_URL' },
-    })
-  })
-
-  it('are none without DATABASE_URL', () => {
-    expect(databasesOf({ databaseUrl: undefined, databaseSessionUrl: undefined })).toBeUndefined()
-  })
-})
 
 describe('a database that cannot be reached', () => {
   const database = { url: own, variable: 'DATABASE_SESSION_URL' } as const

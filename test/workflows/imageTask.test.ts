@@ -1,7 +1,6 @@
 import { WorkflowFailedError } from '@temporalio/client'
 import { ApplicationFailure, defaultPayloadConverter } from '@temporalio/common'
 import { describe, expect, it } from 'vitest'
-import { fetchHistory } from '../../src/temporal/runs.ts'
 import type { Script } from '../support/temporal/temporalWorld.ts'
 import { useScriptedWorld, createScripts, handleOf } from '../support/temporal/temporalWorld.ts'
 import { until } from '../support/timing.ts'
@@ -85,38 +84,6 @@ describe('imageTask', () => {
     expect(cause).toBeInstanceOf(ApplicationFailure)
     expect(cause).toMatchObject({ type: 'rate_limit_exceeded', details: [refused.failure] })
     expect(seen.givenUp).toEqual([false])
-  })
-
-  it('fails with the recorded code when its activity is run again after the end', async () => {
-    const { end } = await outcome({ produce: [{ kind: 'over', end: refused.failure }] })
-    expect(end instanceof WorkflowFailedError ? end.cause : end).toMatchObject({
-      type: 'rate_limit_exceeded',
-    })
-  })
-
-  it('runs again after an unexpected error, whose text stays out of the history', async () => {
-    const { end, taskId } = await outcome({
-      produce: [new Error('CANARY said the upstream'), { kind: 'succeeded' }],
-    })
-    expect(end).toEqual({ outcome: 'succeeded' })
-    const history = await fetchHistory(world.temporal, taskId)
-    expect(history).not.toContain('CANARY')
-  })
-
-  it('reports its status to a query, running and closed', async () => {
-    const asked = Promise.withResolvers<void>()
-    const handle = await run({
-      produce: [
-        async () => {
-          await asked.promise
-          return { kind: 'succeeded' }
-        },
-      ],
-    })
-    expect(await handle.query('status')).toEqual({ stage: 'producing' })
-    asked.resolve()
-    await handle.result()
-    expect(await handle.query('status')).toEqual({ stage: 'succeeded' })
   })
 
   it('shows what a wait is for as the last failure of its pending activity', async () => {

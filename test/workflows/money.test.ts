@@ -3,7 +3,7 @@ import { createActivities } from '../../activities/createActivities.ts'
 import type { UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { openReconcileWorld, taskRow } from '../support/database/reconcileWorld.ts'
+import { taskRow, useReconcileWorld } from '../support/database/reconcileWorld.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import {
   failActivity,
@@ -15,9 +15,9 @@ import {
 import { until } from '../support/timing.ts'
 import { succeeded } from '../support/upstream/countedUpstream.ts'
 
+const world = useReconcileWorld()
+
 it('waits for the call of an activity that an operator fails, and its image is charged', async () => {
-  const world = await openReconcileWorld()
-  onTestFinished(world.close)
   const temporal = await openTestWorld()
   onTestFinished(temporal.close)
   const { attempts, blobs } = world

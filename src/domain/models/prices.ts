@@ -65,27 +65,13 @@ export function unpricedCombinations(
       [undefined, ...qualities].flatMap((quality) =>
         actions
           .filter((action) => {
-            const request = { model, size, quality, action, inputImages: 0 }
-            return creditsOf(prices, definedOnly(request)) === undefined
+            const request = { model, action, ...defined({ size, quality }) }
+            return lineOf(prices, request) === undefined
           })
           .map((action) => [model, size, quality, action].filter(Boolean).join(' ')),
       ),
     ),
   )
-}
-
-function definedOnly(request: {
-  model: ModelId
-  size: ImageSize | undefined
-  quality: Quality | undefined
-  action: Action
-  inputImages: number
-}): PricedRequest {
-  const { size, quality, ...rest } = request
-  return {
-    ...rest,
-    ...defined({ size, quality }),
-  }
 }
 
 const vip = 'familyb-image-2-vip'

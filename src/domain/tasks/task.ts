@@ -1,4 +1,5 @@
 import type { TaskFailure } from '../failure.ts'
+import type { JsonObject } from '../json.ts'
 import type { Route } from './imageRequest.ts'
 import type { ImageMimeType, ModelId } from '../models/models.ts'
 import type { NativeResponse } from '../upstream/nativeResponse.ts'
@@ -39,6 +40,8 @@ export type TaskView = {
   readonly asset?: TaskAsset
   /** The native response. It is kept until the image expires, and is absent in lists. */
   readonly native?: NativeResponse
+  /** The answer with which a model of family A rejected the request. Absent in lists. */
+  readonly rejection?: JsonObject
 }
 
 /** Returns what an ended task has cost its account, and `undefined` for a live task. */

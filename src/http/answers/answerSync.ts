@@ -43,7 +43,7 @@ async function answerTask(
     case 'processing':
       return { tag: 'sync_deadline' }
     case 'failed':
-      return answerFailed(context, parts, task)
+      return answerFailed(context, task)
     case 'expired':
       return { tag: 'result_expired' }
     case 'succeeded':
@@ -60,21 +60,15 @@ async function answerTask(
  * Answers for a failed task. When a model of family A rejects a request, it answers 200 and says so in the
  * body. Clients of `generateContent` expect that body, so they get it as it is.
  */
-async function answerFailed(
-  context: ApiContext,
-  parts: ApiParts,
-  task: TaskView,
-): Promise<HttpFailure | undefined> {
-  const { failure, route, taskId, model } = task
+function answerFailed(context: ApiContext, task: TaskView): HttpFailure | undefined {
+  const { failure, route, taskId, model, rejection } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
   context.state.retryIsUnsafe = failure.workPossible
-  if (route === 'v1beta.generateContent' && failure.cause === 'rejected') {
-    const rejection = await parts.tasks.nativeRejection(taskId)
-    if (rejection !== undefined) {
-      setCreditsCharged(context, task)
-      sendJson(context, 200, rejection)
-      return undefined
-    }
+  const isNative = route === 'v1beta.generateContent' && failure.cause === 'rejected'
+  if (isNative && rejection !== undefined) {
+    setCreditsCharged(context, task)
+    sendJson(context, 200, rejection)
+    return undefined
   }
   return { tag: 'task_ended', failure, family: familyOf(model) }
 }

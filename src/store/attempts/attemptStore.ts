@@ -2,8 +2,8 @@ import type { CancelReason, EndDeps, SettleInput } from '../tasks/ends.ts'
 import { cancelTask, failTask, settleTask } from '../tasks/ends.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { LostCall } from './beats.ts'
-import type { AbandonedAttempt, AttemptClose } from './closeAttempt.ts'
-import { abandonAttempt, closeAttempt, loseAttempt, sweepAnswer } from './closeAttempt.ts'
+import type { AttemptClose } from './closeAttempt.ts'
+import { closeAttempt, loseAttempt } from './closeAttempt.ts'
 import { extendLease } from './extendLease.ts'
 import type { OpenInput } from './openAttempt.ts'
 import { openAttempt } from './openAttempt.ts'
@@ -19,9 +19,7 @@ export function createAttemptStore(deps: EndDeps & FactsDeps) {
     readTaskFacts: (taskId: string) => readTaskFacts(deps, taskId),
     openAttempt: (input: OpenInput) => openAttempt(pool, input),
     closeAttempt: (close: AttemptClose) => closeAttempt(pool, close),
-    abandonAttempt: (attempt: AbandonedAttempt) => abandonAttempt(pool, attempt),
     loseAttempt: (call: LostCall & { readonly judge: string }) => loseAttempt(pool, call),
-    sweepAnswer: (taskId: string, answerId: string) => sweepAnswer(pool, taskId, answerId),
     extendLease: (taskId: string, n: number) => extendLease(pool, taskId, n),
     settleTask: (input: SettleInput) => settleTask(deps, input),
     failTask: (taskId: string, failure: TaskFailure, attempts: number) =>

@@ -16,7 +16,7 @@ export type AttemptClose = {
   readonly retryAfterMs?: number | undefined
   /** The vendor's own answer when a family A model rejected the request. A synchronous caller gets it. */
   readonly nativeRejection?: JsonObject | undefined
-  /** Close the attempt only if it stores its answer here. */
+  /** Close the attempt only if it stores its answer here: its worker does not know whether it was opened. */
   readonly answerId?: string
   /** The places of the attempt's channel, half of which it keeps at its first refusal. Default 2. */
   readonly concurrencyMax?: number
@@ -29,7 +29,8 @@ const triesMax = 5
  * Closes an open attempt, of a live or an ended task. Does nothing when it is closed already, or does not meet the
  * conditions. Returns whether it was closed now. A closed attempt frees its place. Its outcome may begin a cooldown
  * (`cooldownAfter`), and an unknown one may have done paid work. The answer of an ended task is swept, unless the task
- * has published it.
+ * has published it: an answer that came too late also when its attempt was closed before, because the sweep may have
+ * deleted its upload before the answer was stored, and bytes without an upload would stay for ever.
  */
 export async function closeAttempt(pool: Pool, close: AttemptClose): Promise<boolean> {
   for (let tries = 1; tries <= triesMax; tries += 1) {
@@ -60,33 +61,6 @@ export async function loseAttempt(
     values: [...valuesOf({ taskId, n, class: 'unknown', evidence }), judge],
   })
   return row?.closed === true
-}
-
-/**
- * Makes the answer of a task that has ended in another way due for the sweep. The sweep may have deleted its upload before
- * the answer was stored, and bytes without an upload would stay for ever.
- */
-export async function sweepAnswer(pool: Pool, taskId: string, answerId: string): Promise<void> {
-  await pool.query({
-    name: 'sweep-answer',
-    text: `insert into upload (upload_id, kind, task_id, sweep_after)
-      values ($1, 'answer', $2, clock_timestamp())
-      on conflict (upload_id) do update set sweep_after = clock_timestamp(), next_try_at = null`,
-    values: [answerId, taskId],
-  })
-}
-
-/** Names an attempt that may or may not exist, by the answer id that its worker chose. */
-export type AbandonedAttempt = {
-  readonly taskId: string
-  readonly n: number
-  readonly answerId: string
-}
-
-/** Closes the attempt of a call that was not made and will not be made. */
-export async function abandonAttempt(pool: Pool, attempt: AbandonedAttempt): Promise<void> {
-  const evidence = { reason: 'not_called' } as const
-  await closeAttempt(pool, { ...attempt, class: 'refused', evidence })
 }
 
 function valuesOf(close: AttemptClose): unknown[] {
@@ -156,7 +130,7 @@ function closeWhere(condition: string, lock: string, checkMs: string, sweepAfter
     from locked
     where task_id = id and n = $2 and closed_at is null
       and ($10::text is null or answer_id = $10) and ${condition}
-    returning id, channel, model, answer_id, opened_at, was_open, published, ended_at, hard_end_at
+    returning channel, model, opened_at, was_open
   ), changed as (
     update task set open_attempt = null, work_possible = work_possible or $3 = 'unknown',
       native_rejection = coalesce($9, native_rejection),
@@ -164,8 +138,9 @@ function closeWhere(condition: string, lock: string, checkMs: string, sweepAfter
     from closed where task_id = $1 and was_open = $2
   ), swept as (
     insert into upload as late (upload_id, kind, task_id, sweep_after)
-    select answer_id, 'answer', id, ${sweepAfter} from closed
+    select answer_id, 'answer', id, ${sweepAfter} from locked join attempt on task_id = id and n = $2
     where ended_at is not null and answer_id is distinct from published
+      and ($3 = 'succeeded' or exists (select from closed))
     on conflict (upload_id) do update set sweep_after = excluded.sweep_after, next_try_at = null
   ), cooled as (
     select closed.channel as of_channel, of_model, coalesce(old.fault = $12, false) as is_known,

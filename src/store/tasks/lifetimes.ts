@@ -17,6 +17,6 @@ export const downloadGraceSql = `interval '15 minutes'`
 
 /**
  * How long after the hard end of a task its unpublished answers are kept. By then the calls of the task have stored
- * their answers. A worker that stood still for longer makes the upload of its answer due again (`sweepAnswer`).
+ * their answers. A worker that stood still for longer makes the upload of its answer due again (`closeAttempt`).
  */
 export const unusedAnswerKeptSql = `interval '1 hour'`

@@ -1,13 +1,11 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { JsonObject } from '../../domain/json.ts'
 import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
-import type { NativeResponse } from '../../domain/upstream/nativeResponse.ts'
 import type { Row } from '../row.ts'
 
 /**
- * Returns a task as the lookup shows it, with its native response if that is still kept. With `accountId`, only a task
+ * Returns a task as the lookup shows it, with its native response or rejection if that is still kept. With `accountId`, only a task
  * of that account: the account is part of the condition, so that another account's task takes the same time and gives
  * the same result as an unknown one. A record that is due for the purge is not found, even if it is not yet purged.
  */
@@ -16,27 +14,34 @@ export async function readTask(
   taskId: string,
   accountId?: string,
 ): Promise<TaskView | undefined> {
-  const { rows } = await pool.query<TaskViewRow & { readonly native: string | null }>({
+  const { rows } = await pool.query<TaskViewRow & NativeTexts>({
     name: 'read-task',
-    text: `select ${taskViewColumns}, native_response as native from task
+    text: `select ${taskViewColumns}, native_response as native, native_rejection as rejection from task
       where task_id = $1 and ($2::text is null or account_id = $2) and ${isKept}`,
     values: [taskId, accountId ?? null],
   })
   const [row] = rows
-  // A succeeded task has its native response until the sweep deletes its image.
   if (row === undefined) return undefined
-  const { native, ...view } = row
-  if (native === null) return defined(view)
-  const parsed: NativeResponse = JSON.parse(native)
-  return { ...defined(view), native: parsed }
+  const { native, rejection, ...view } = row
+  // A succeeded task has its native response until the sweep deletes its image.
+  const natives: Pick<TaskView, 'native' | 'rejection'> = {
+    ...(native === null ? {} : { native: JSON.parse(native) }),
+    ...(rejection === null ? {} : { rejection: JSON.parse(rejection) }),
+  }
+  return { ...defined(view), ...natives }
 }
+
+type NativeTexts = { readonly native: string | null; readonly rejection: string | null }
 
 /**
  * Returns a task for a request that names its image. Leaves out the native response, because it can be large
  * and such a request does not need it.
  */
-export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskView | undefined> {
-  const { rows } = await pool.query<TaskViewRow>({
+export async function readTaskOfImage(
+  client: Pool | ClientBase,
+  taskId: string,
+): Promise<TaskView | undefined> {
+  const { rows } = await client.query<TaskViewRow>({
     name: 'read-task-of-image',
     text: `select ${taskViewColumns} from task where task_id = $1 and ${isKept}`,
     values: [taskId],
@@ -44,27 +49,8 @@ export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskV
   return rows[0] && defined(rows[0])
 }
 
-/**
- * Returns the answer with which a model of family A rejected the request, as `closeAttempt` recorded it. Returns
- * `undefined` for every other task.
- */
-export async function readNativeRejection(
-  pool: Pool,
-  taskId: string,
-): Promise<JsonObject | undefined> {
-  const { rows } = await pool.query<{ rejection: string | null }>({
-    name: 'read-native-rejection',
-    text: 'select native_rejection as rejection from task where task_id = $1',
-    values: [taskId],
-  })
-  const rejection = rows[0]?.rejection ?? undefined
-  if (rejection === undefined) return undefined
-  const parsed: JsonObject = JSON.parse(rejection)
-  return parsed
-}
-
 /** A task without its native response. */
-export type TaskViewRow = Row<Omit<TaskView, 'native'>>
+export type TaskViewRow = Row<Omit<TaskView, 'native' | 'rejection'>>
 
 /** The failure of a row of `task`, as `TaskFailure`. Null for a task that has not failed. */
 export const failureSql = `case when failure_code is not null then json_strip_nulls(json_build_object(

@@ -44,7 +44,15 @@ export async function retryTask(client: PoolClient, input: RetryInput): Promise<
   const request = { ...original, route: asyncRoute(original.route) }
   const terms = input.termsOf(request)
   const { newTaskId } = input
-  await insertRetry(client, input.taskId, newTaskId, request, terms)
+  await client.query(insertSql, [
+    input.taskId,
+    newTaskId,
+    request.route,
+    JSON.stringify(request),
+    terms.credits,
+    terms.deadlineMs,
+    terms.hardEndMs,
+  ])
   const takenOver = await client.query(takeOverSql, [input.taskId, newTaskId])
   // The failed task's copy of the request is not needed any more: the new task has its own copy, and a task can
   // be retried only once.
@@ -88,24 +96,6 @@ async function lockFailed(client: PoolClient, taskId: string): Promise<FailedRow
   // Read the row after the lock, so that the new task of a concurrent retry is seen.
   const { rows } = await client.query<FailedRow>(failedSql, [taskId])
   return rows[0]
-}
-
-async function insertRetry(
-  client: PoolClient,
-  taskId: string,
-  newTaskId: string,
-  request: ImageRequest,
-  terms: TaskTerms,
-): Promise<void> {
-  await client.query(insertSql, [
-    taskId,
-    newTaskId,
-    request.route,
-    JSON.stringify(request),
-    terms.credits,
-    terms.deadlineMs,
-    terms.hardEndMs,
-  ])
 }
 
 const failedSql = `

@@ -4,7 +4,7 @@ import { discardUpload, openUpload } from '../reconcile/uploads.ts'
 import { findKeyedTask } from './idempotencyKey.ts'
 import type { NewTask } from './insertTask.ts'
 import { insertTask } from './insertTask.ts'
-import { readNativeRejection, readTask, readTaskOfImage } from './readTask.ts'
+import { readTask, readTaskOfImage } from './readTask.ts'
 
 /** For the routes that accept, look up and show tasks. */
 export function createTaskStore(pool: Pool) {
@@ -15,7 +15,6 @@ export function createTaskStore(pool: Pool) {
     insertTask: (task: NewTask) => insertTask(pool, task),
     readTask: (taskId: string, accountId?: string) => readTask(pool, taskId, accountId),
     readTaskOfImage: (taskId: string) => readTaskOfImage(pool, taskId),
-    readNativeRejection: (taskId: string) => readNativeRejection(pool, taskId),
     openUpload: (uploadId: string, sweepAfterMs: number) =>
       openUpload(pool, uploadId, sweepAfterMs),
     discardUpload: (uploadId: string) => discardUpload(pool, uploadId),

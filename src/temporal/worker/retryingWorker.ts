@@ -12,41 +12,30 @@ export function createRetryingWorker(
   create: () => Promise<RunningWorker>,
   onUnreachable: (error: unknown) => void,
 ): RunningWorker {
-  const stopping = Promise.withResolvers<'stopping'>()
-  let isStopping = false
+  const stopping = new AbortController()
+  const { signal } = stopping
   let worker: RunningWorker | undefined
 
-  async function run(tries: number): Promise<void> {
-    const connecting = create()
-    try {
-      const first = await Promise.race([connecting, stopping.promise])
-      if (first !== 'stopping') {
-        worker = first
-        if (isStopping) await first.stop()
-        return await first.done
+  async function run(): Promise<void> {
+    for (let tries = 1; worker === undefined && !signal.aborted; tries += 1) {
+      try {
+        worker = await create()
+      } catch (error) {
+        if (tries === 1) onUnreachable(error)
+        await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {})
       }
-      // Connecting can take half a minute, and `stop` does not wait for it. So a late worker is stopped here.
-      void connecting.then((late) => late.stop()).catch(() => {})
-    } catch (error) {
-      if (worker !== undefined) throw error
-      if (tries === 1) onUnreachable(error)
-      const next = await Promise.race([
-        sleep(pauseMs, 'again' as const, { ref: false }),
-        stopping.promise,
-      ])
-      if (next === 'again') return run(tries + 1)
     }
+    // Connecting can take half a minute, and `stop` does not wait for it. So a late worker is stopped here.
+    if (signal.aborted) await worker?.stop()
+    await worker?.done
   }
 
-  const done = run(1)
   return {
-    done,
+    done: run(),
     isRunning: () => worker?.isRunning() ?? false,
     stop: async () => {
-      isStopping = true
-      stopping.resolve('stopping')
+      stopping.abort()
       await worker?.stop()
-      await done
     },
   }
 }

@@ -82,12 +82,10 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   'calls a channel': [
     ['first in the order of the file', {}, call('one')],
     ['past one that is paused', { channels: [state('one', paused), two] }, call('two')],
-    ['past one that is full', { channels: [state('one', full), two] }, call('two')],
     ['past one that cools down', { channels: [state('one', cooling), two] }, call('two')],
     ['with the next number', { attempts: 4 }, call('one', 5)],
     ['again after a refusal', { past: [refused] }, call('one', 2)],
     ['other than one whose quota is used up', { past: [exhausted] }, call('two', 2)],
-    ['other than one with a fault', { past: [fault] }, call('two', 2)],
     [
       'other than one that refused it while a client waits',
       { sync: true, past: [refused] },
@@ -108,11 +106,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       wait('channel_paused', 15_000, 'two'),
     ],
     [
-      'also when it refuses later',
-      { past: [unknown, refused], channels: [state('one', cooling), two] },
-      wait('cooldown', 20_000),
-    ],
-    [
       'and ends when it refuses a waiting client',
       { sync: true, past: [unknown, refused] },
       end('rate_limit_exceeded', 'refused', true),
@@ -124,11 +117,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       'of an attempt that counted as lost, before a further call',
       { past: [lost] },
       { kind: 'look', answerId: 'an-lost' },
-    ],
-    [
-      'of the newest attempt first',
-      { past: [lost], open, attempts: 2 },
-      { kind: 'look', answerId: 'an-1' },
     ],
     [
       'before it ends',
@@ -146,11 +134,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   'with a call under way': [
     ['waits for it', { open, looked: ['an-1'] }, wait('call_under_way', 2_500)],
     [
-      'waits for it past the deadline',
-      { open, looked: ['an-1'], deadlineAtMs: 0 },
-      wait('call_under_way', 2_500),
-    ],
-    [
       'waits for it when it is given up',
       { open, looked: ['an-1'], givenUp: true },
       wait('call_under_way', 2_500),
@@ -167,11 +150,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     [
       'as long as the upstream asked',
       { past: [{ ...justUnknown, retryAfterMs: 30_000 }] },
-      wait('backoff', 30_000),
-    ],
-    [
-      'also when a client waits',
-      { sync: true, past: [{ ...justUnknown, retryAfterMs: 30_000 }] },
       wait('backoff', 30_000),
     ],
     ['when its inputs could not be read', { past: [unread, unread] }, wait('backoff', 4_000)],
@@ -193,11 +171,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { ...wait('channel_full', 4_000), inLine: ['one', 'two'] },
     ],
     [
-      'in line while a client waits',
-      { sync: true, channels: [state('one', full), two].slice(0, 1) },
-      { ...wait('channel_full', 4_000), inLine: ['one'] },
-    ],
-    [
       'for the shortest cooldown',
       { channels: [state('one', cooling), state('two', coolingSoon)] },
       wait('cooldown', 2_000, 'two'),
@@ -207,6 +180,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { sync: true, channels: [state('one', coolingSoon)] },
       wait('cooldown', 2_000),
     ],
+    ['for a fault of its channel', { channels: [state('one', faulty)] }, wait('cooldown', 15_000)],
     [
       'for a pause a quarter of a minute',
       { channels: [state('one', paused)] },
@@ -222,7 +196,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { channels: [state('one', paused)], deadlineAtMs: nowMs + 7_000 },
       wait('channel_paused', 7_000),
     ],
-    ['for a fault of its channel', { channels: [state('one', faulty)] }, wait('cooldown', 15_000)],
   ],
   ends: [
     [
@@ -234,11 +207,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       'when the upstream makes no image',
       { past: [past({ class: 'rejected', reason: 'no_image' })] },
       end('no_image_generated', 'rejected'),
-    ],
-    [
-      'when the upstream rejects the request',
-      { past: [past({ class: 'rejected', reason: 'invalid_request' })] },
-      end('upstream_invalid_request', 'rejected'),
     ],
     [
       'rejected, and says that work was possible',
@@ -268,11 +236,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       end('rate_limit_exceeded', 'exhausted'),
     ],
     [
-      'when every channel has a fault',
-      { past: [fault, on('two', fault)] },
-      end('upstream_error', 'operator_fault'),
-    ],
-    [
       'with the latest outcome of its only channel',
       { past: [refused, fault], channels: [one] },
       end('upstream_error', 'operator_fault'),
@@ -297,14 +260,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     [
       'with the earliest Retry-After of its channels',
       { sync: true, past: [refused, on('two', justRefused)] },
-      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 7_000 }),
-    ],
-    [
-      'with the only Retry-After',
-      {
-        sync: true,
-        past: [justRefused, on('two', past({ class: 'refused', reason: 'not_sent' }))],
-      },
       end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 7_000 }),
     ],
     [

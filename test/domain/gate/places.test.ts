@@ -82,15 +82,6 @@ describe('tasks that wait for a place', () => {
     expect(await last).toBe('a last')
   })
 
-  it('get the place that comes while they leave', async () => {
-    const places = createPlaces(() => 0)
-    const answer = Promise.withResolvers<string>()
-    const place = places.wait(waiter('a'), () => answer.promise, { limitMs: 300 })
-    await vi.advanceTimersByTimeAsync(400)
-    answer.resolve('a place')
-    expect(await place).toBe('a place')
-  })
-
   it('do not stop the others when their question fails', async () => {
     const places = createPlaces(() => 0)
     const { channel, join } = channelWith(places)

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { NativeResponse } from '../../../src/domain/upstream/nativeResponse.ts'
-import { nativeByUrl, splitAtImage } from '../../../src/domain/upstream/nativeResponse.ts'
-
-const image = { url: 'https://example.test/i.png', mimeType: 'image/png' } as const
+import { splitAtImage } from '../../../src/domain/upstream/nativeResponse.ts'
 
 const familyA: NativeResponse = {
   response: {
@@ -17,24 +15,6 @@ const familyB: NativeResponse = {
   response: { created: 5, data: [{ b64_json: '' }], size: '1024x1024' },
   imagePath: ['data', 0, 'b64_json'],
 }
-
-describe('the native response by URL', () => {
-  it('has fileData instead of inlineData in family A, and keeps the rest of the part', () => {
-    const fileData = { mimeType: 'image/png', fileUri: image.url }
-    expect(nativeByUrl(familyA, image)).toEqual({
-      candidates: [{ content: { parts: [{ text: 'here' }, { fileData, thought: 'x' }] } }],
-      modelVersion: 'familya-3-pro-image',
-    })
-  })
-
-  it('has url instead of b64_json in family B', () => {
-    expect(nativeByUrl(familyB, image)).toEqual({
-      created: 5,
-      data: [{ url: image.url }],
-      size: '1024x1024',
-    })
-  })
-})
 
 describe('the native response around its image', () => {
   it.each([

@@ -1,45 +1,34 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
-import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../../../src/domain/upstream/answerMeta.ts'
-import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
 import { createReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
+import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
+import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
+import { useOpened } from '../useOpened.ts'
 import { createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
 import { createTestProduceImage } from './testProduceImage.ts'
 
-export type ReconcileWorld = Awaited<ReturnType<typeof openReconcileWorld>>
-
-/** Creates a database, a temporary blob folder and the parts of a reconciler on them. An upstream call throws. */
-export async function openReconcileWorld() {
-  const { pool, databaseUrl, drop } = await createTestDatabase()
-  const directory = await mkdtemp(join(tmpdir(), 'darkroom-reconcile-'))
-  const attempts = await createTestAttempts(pool)
-  const blobs = await createFileBlobStore({ directory, randomBytes })
-  const produceImage = createTestProduceImage({
-    attempts,
-    blobs,
-    callUpstream: async () => {
-      throw new Error('the reconciler called an upstream')
+/**
+ * Opens the parts of a reconciler on a real database and blobs in memory before the tests of the calling file. An upstream
+ * call throws.
+ */
+export function useReconcileWorld() {
+  return useOpened(
+    async () => {
+      const database = await createTestDatabase()
+      const attempts = await createTestAttempts(database.pool)
+      const blobs = createMemoryBlobs()
+      const callUpstream = () => Promise.reject(new Error('the reconciler called an upstream'))
+      const produceImage = createTestProduceImage({ attempts, blobs, callUpstream })
+      const store = createReconcileStore(database.pool)
+      return { ...database, store, attempts, blobs, produceImage }
     },
-  })
-  return {
-    pool,
-    databaseUrl,
-    store: createReconcileStore(pool),
-    attempts,
-    blobs,
-    produceImage,
-    close: async () => {
-      await drop()
-      await rm(directory, { recursive: true, force: true })
-    },
-  }
+    ({ drop }) => drop(),
+    ['pool', 'store', 'attempts', 'blobs', 'produceImage'],
+  )
 }
 
 /** Runs a step once and returns its findings. */

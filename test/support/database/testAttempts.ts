@@ -43,14 +43,6 @@ export async function loseCall(pool: Pool, attempts: AttemptStore, taskId: strin
   if (!isLost) throw new Error('the call is not lost')
 }
 
-/** Moves the end of each attempt of a task a minute back, so that the wait before the next one is over. */
-export async function letBackoffPass(pool: Pool, taskId: string): Promise<void> {
-  await pool.query(
-    `update attempt set closed_at = closed_at - interval '1 minute' where task_id = $1`,
-    [taskId],
-  )
-}
-
 /** Counts the open attempts of a task. */
 export async function countOpenAttempts(pool: Pool, taskId: string): Promise<number | null> {
   const { rowCount } = await pool.query(

@@ -100,7 +100,11 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
         return result === 'opened'
       }
       const had = task.attempts.length
-      if (open > 0 || had !== step.n - 1 || task.isPastDeadline) return result === 'changed'
+      if (open > 0 || had !== step.n - 1 || task.isPastDeadline) {
+        // The look without locks reads the task first. Another step may then take the last place of the channel.
+        const sawTaskBefore = result === 'full' && around.isContended(step.taskId)
+        return result === 'changed' || sawTaskBefore
+      }
       const process = state.processes[step.process]
       if (process === 'late' || process === 'silent') return result === 'not_present'
       const bar = barOf(state, task, step.channel, around)
@@ -120,7 +124,11 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
     case 'abandon':
     case 'close': {
       const isMeant = step.kind === 'close' || step.answerId === attempt?.answerId
-      if (attempt?.class !== 'open' || !isMeant) return result === 'false'
+      if (attempt?.class !== 'open' || !isMeant) {
+        const isLate = step.kind === 'close' && step.outcome[0] === 'succeeded'
+        if (attempt !== undefined && isLate) dropAnswer(task, attempt)
+        return result === 'false'
+      }
       closeAttempt(task, attempt, step.kind === 'close' ? step.outcome[0] : 'refused')
       return result === 'true'
     }
@@ -187,7 +195,12 @@ export function openOf(task: ModelTask): number {
 function closeAttempt(task: ModelTask, attempt: ModelAttempt, outcome: OutcomeClass): void {
   attempt.class = outcome
   if (task.status === 'live') task.isWorkPossible ||= outcome === 'unknown'
-  else task.uploads[attempt.answerId] = 'due'
+  else dropAnswer(task, attempt)
+}
+
+/** The answer of an ended task that is not published is swept. */
+function dropAnswer({ status, answerId, uploads }: ModelTask, attempt: ModelAttempt): void {
+  if (status !== 'live' && attempt.answerId !== answerId) uploads[attempt.answerId] = 'due'
 }
 
 function endTask(task: ModelTask, status: 'succeeded' | 'failed', cause: string): void {

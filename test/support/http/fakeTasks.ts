@@ -126,7 +126,6 @@ export function createFakeTasks(blobs: BlobStore) {
     cancelLeft: (taskId) => {
       cancelled.push(taskId)
     },
-    nativeRejection: async () => undefined,
   }
 
   function taskOf(taskId: string): TaskView {

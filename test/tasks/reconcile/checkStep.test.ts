@@ -1,168 +1,219 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { RunReport } from '../../../src/temporal/runs.ts'
-import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
+import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
 import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
-import { reportRun } from '../../../src/temporal/runs.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
-import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
+import { balanceOf } from '../../support/database/money.ts'
 import {
-  openReconcileWorld,
   runStep,
   setTask,
+  storeTestAnswer,
   taskRow,
+  useReconcileWorld,
 } from '../../support/database/reconcileWorld.ts'
 import { openAttempt } from '../../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../../support/database/testProduceImage.ts'
-import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
-import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
-import { openTestWorld, handleOf, testStart } from '../../support/temporal/temporalWorld.ts'
 
-let world: ReconcileWorld
-let temporal: TemporalWorld
-const overdue = { started_at: 'now()', next_check_at: `now() - interval '1 second'` }
+const world = useReconcileWorld()
+beforeEach(() => world.pool.query('delete from task; delete from cooldown'))
 
-beforeAll(async () => {
-  world = await openReconcileWorld()
-  temporal = await openTestWorld()
-  return async () => {
-    await temporal.close()
-    await world.close()
-  }
-}, stackStartMsMax)
+const due = { next_check_at: `now() - interval '1 second'` }
+const overdue = { ...due, started_at: 'now()' }
+const pastDeadline = { ...due, deadline_at: `now() - interval '1 second'` }
+const pastHardEnd = { ...pastDeadline, hard_end_at: `now() - interval '1 second'` }
 
-beforeEach(async () => {
-  await world.pool.query('delete from task')
-})
+const callUpstream = () => Promise.reject(new Error('the reconciler called an upstream'))
 
-function check(
-  given: Partial<Pick<CheckDeps, 'reportRun' | 'produceImage' | 'attempts' | 'onError'>> & {
-    readonly report?: RunReport
-  } = {},
-) {
-  const { store, attempts } = world
-  const { report, ...others } = given
-  return runStep(
-    createCheckStep({
-      store,
-      reportRun:
-        report === undefined
-          ? (taskId: string) => reportRun(temporal.temporal, taskId)
-          : async () => report,
-      startTask: temporal.startTask,
-      attempts,
-      produceImage: world.produceImage,
-      onError: (taskId, error) => {
-        throw new Error(`${taskId} was not checked`, { cause: error })
-      },
-      ...others,
-    }),
-  )
+/** Runs the check step once, by default with running workflows. */
+async function check(given: Partial<CheckDeps> = {}) {
+  const restarted: string[] = []
+  const failed: string[] = []
+  const step = createCheckStep({
+    store: world.store,
+    attempts: world.attempts,
+    produceImage: world.produceImage,
+    reportRun: async () => 'running',
+    startTask: async ({ taskId }) => restarted.push(taskId) > 0,
+    onError: (taskId) => void failed.push(taskId),
+    ...given,
+  })
+  return { found: await runStep(step), restarted, failed }
 }
 
-/** A task with a real run, due for the check. */
-async function startedTask() {
+async function taskWith(columns: Readonly<Record<string, string>>) {
   const inserted = await insertTask(world.pool)
-  await temporal.startTask({ ...testStart(), ...inserted })
-  await setTask(world.pool, inserted.taskId, overdue)
+  await setTask(world.pool, inserted.taskId, columns)
   return inserted
 }
 
 describe('the check of an overdue task', () => {
-  it('changes nothing about a running task', async () => {
-    const { taskId } = await startedTask()
-    expect(await check()).toEqual([])
-    const row = await taskRow(world.pool, taskId)
-    expect(row).toMatchObject({ status: 'queued', checks: 1 })
-    expect(row?.nextCheck).toBeGreaterThan(10)
-  })
+  it.each(['running', 'unreachable'] as const)(
+    'changes nothing when its run is %s, and comes again later',
+    async (report) => {
+      const { taskId } = await taskWith(overdue)
+      const { found } = await check({ reportRun: async () => report })
+      expect(found.map((one) => one.found)).toEqual(report === 'running' ? [] : [report])
+      const row = await taskRow(world.pool, taskId)
+      expect(row).toMatchObject({ status: 'queued', checks: 1 })
+      expect(row?.nextCheck).toBeGreaterThan(10)
+    },
+  )
 
-  it('starts a task again whose run Temporal has lost', async () => {
-    const { taskId } = await insertTask(world.pool)
-    await setTask(world.pool, taskId, overdue)
-    expect(await check()).toEqual([{ found: 'restarted', count: 1, taskId }])
-    expect((await handleOf(temporal, taskId).describe()).status.name).toBe('RUNNING')
-    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeGreaterThan(10)
-  })
-
-  it('does not start a task again while its call is under way', async () => {
-    const { taskId } = await insertTask(world.pool)
-    await openAttempt(world.attempts, taskId)
-    await setTask(world.pool, taskId, overdue)
-    expect(await check()).toEqual([])
-    await expect(handleOf(temporal, taskId).describe()).rejects.toThrow('not found')
-  })
-
-  it('changes nothing while Temporal is unreachable', async () => {
-    const { taskId } = await insertTask(world.pool)
-    await setTask(world.pool, taskId, overdue)
-    expect(await check({ report: 'unreachable' })).toEqual([
-      { found: 'unreachable', count: 1, taskId },
-    ])
-    const row = await taskRow(world.pool, taskId)
-    expect(row?.status).toBe('queued')
-    expect(row?.nextCheck).toBeGreaterThan(1)
+  it('starts a task again whose run Temporal has lost, unless its call is under way', async () => {
+    const reportRun = async () => 'missing' as const
+    const lost = await taskWith(overdue)
+    const called = await insertTask(world.pool)
+    await openAttempt(world.attempts, called.taskId)
+    await setTask(world.pool, called.taskId, overdue)
+    const { found, restarted } = await check({ reportRun })
+    expect(found).toEqual([{ found: 'restarted', count: 1, taskId: lost.taskId }])
+    expect(restarted).toEqual([lost.taskId])
   })
 
   it('asks only a few times in a run while Temporal is unreachable, and ends the task that is past its end', async () => {
-    for (let count = 0; count < 30; count += 1) {
-      const { taskId } = await insertTask(world.pool)
-      await setTask(world.pool, taskId, overdue)
-    }
-    const { taskId } = await insertTask(world.pool)
-    await setTask(world.pool, taskId, { deadline_at: 'now()', next_check_at: 'now()' })
+    for (let count = 0; count < 30; count += 1) await taskWith(overdue)
+    const { taskId } = await taskWith(pastDeadline)
     let asked = 0
     const reportRun = async () => {
       asked += 1
       await sleep(100)
       return 'unreachable' as const
     }
-    expect(await check({ reportRun })).toContainEqual({ found: 'failed', count: 1, taskId })
+    const { found } = await check({ reportRun })
+    expect(found).toContainEqual({ found: 'failed', count: 1, taskId })
     expect(asked).toBeLessThanOrEqual(8)
   })
 
-  it('ignores tasks that are not due or not started', async () => {
-    const notDue = await startedTask()
-    await setTask(world.pool, notDue.taskId, { next_check_at: `now() + interval '1 hour'` })
-    const notStarted = await startedTask()
-    await setTask(world.pool, notStarted.taskId, { started_at: 'null' })
-    expect(await check({ report: 'stopped' })).toEqual([])
+  it('fails a task whose run ended without a record as upstream_error', async () => {
+    const { taskId } = await taskWith(overdue)
+    const { found } = await check({ reportRun: async () => 'ended' })
+    expect(found).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'upstream_error' })
   })
-})
 
-describe('a task whose run was terminated', () => {
   it.each(['stopped', 'ended'] as const)(
-    'is not failed when its call begins during the check of its run, which is %s',
+    'does not fail a task whose call begins during the check of its run, which is %s',
     async (report) => {
-      const { taskId } = await insertTask(world.pool)
-      await setTask(world.pool, taskId, overdue)
+      const { taskId } = await taskWith(overdue)
       const { attempts, blobs } = world
       const failTask: AttemptStore['failTask'] = async (...given) => {
         await openAttempt(attempts, taskId)
         return attempts.failTask(...given)
       }
-      const callUpstream = () => Promise.reject(new Error('the reconciler called an upstream'))
-      const produceImage = createTestProduceImage({
-        attempts: { ...attempts, failTask },
-        blobs,
-        callUpstream,
-      })
       const cancelTask = async () => 'work_possible' as const
-      const given = { report, produceImage, attempts: { ...attempts, cancelTask } }
-      expect(await check(given)).toEqual([])
-      const row = await taskRow(world.pool, taskId)
-      expect(row).toMatchObject({ status: 'processing' })
-      expect(row?.nextCheck).toBeGreaterThan(2)
+      const { found } = await check({
+        reportRun: async () => report,
+        produceImage: createTestProduceImage({
+          attempts: { ...attempts, failTask },
+          blobs,
+          callUpstream,
+        }),
+        attempts: { ...attempts, cancelTask },
+      })
+      expect(found).toEqual([])
+      expect(await taskRow(world.pool, taskId)).toMatchObject({ status: 'processing' })
     },
   )
 })
 
-describe('a task whose run ended without a record', () => {
-  it('fails as upstream_error, because no operator stopped it', async () => {
+describe('the end of a task past its deadline', () => {
+  it('is a timeout, released, when no call was made [money-11]', async () => {
+    const { taskId, accountId } = await taskWith(pastDeadline)
+    expect((await check()).found).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({
+      failureCode: 'generation_timeout',
+      workPossible: false,
+    })
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+  })
+
+  it('waits for a call under way, until the hard end [money-11]', async () => {
     const { taskId } = await insertTask(world.pool)
-    await setTask(world.pool, taskId, overdue)
-    expect(await check({ report: 'ended' })).toEqual([{ found: 'failed', count: 1, taskId }])
-    expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'upstream_error' })
+    await openAttempt(world.attempts, taskId)
+    await setTask(world.pool, taskId, pastDeadline)
+    expect((await check()).found).toEqual([])
+    await setTask(world.pool, taskId, pastHardEnd)
+    expect((await check()).found).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({
+      failureCode: 'generation_timeout',
+      workPossible: true,
+    })
+  })
+
+  it('is the image when an answer was stored and not settled [money-11]', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const attempt = await openAttempt(world.attempts, taskId)
+    await storeTestAnswer(world.blobs, { taskId, ...attempt })
+    await setTask(world.pool, taskId, pastHardEnd)
+    expect((await check()).found).toEqual([{ found: 'settled', count: 1, taskId }])
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
+  })
+
+  it('does not hold up the others when a task cannot be ended', async () => {
+    const stuck = await taskWith({ ...pastDeadline, next_check_at: `'-infinity'` })
+    const other = await taskWith(pastDeadline)
+    const { found, failed } = await check({
+      produceImage: async (input) => {
+        if (input.taskId === stuck.taskId) throw new Error('the database had a moment')
+        return world.produceImage(input)
+      },
+    })
+    expect(found).toEqual([{ found: 'failed', count: 1, taskId: other.taskId }])
+    expect(failed).toEqual([stuck.taskId])
+    const row = await taskRow(world.pool, stuck.taskId)
+    expect(row).toMatchObject({ status: 'queued', checks: 1 })
+    expect(row?.nextCheck).toBeGreaterThan(1)
+  })
+})
+
+describe('the end of a task while the blob store cannot be read', () => {
+  const hardEnd = (ago: string) => ({
+    ...due,
+    deadline_at: `now() - interval '1 hour'`,
+    hard_end_at: `now() - interval '${ago}'`,
+  })
+  const read = () => Promise.reject(new Error('the blob store is away'))
+  const checkWhileAway = () => {
+    const { attempts, blobs } = world
+    const away = { attempts, blobs: { ...blobs, read }, callUpstream }
+    return check({ produceImage: createTestProduceImage(away) })
+  }
+
+  it('comes only minutes past the hard end, and at the second look', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    await openAttempt(world.attempts, taskId)
+    await setTask(world.pool, taskId, hardEnd('4 minutes'))
+    expect(await checkWhileAway()).toMatchObject({ found: [], failed: [taskId] })
+    const never = { ...hardEnd('6 minutes'), next_check_at: `now() - interval '1 hour'` }
+    await setTask(world.pool, taskId, never)
+    expect(await checkWhileAway()).toMatchObject({ found: [], failed: [taskId] })
+    expect(await taskRow(world.pool, taskId)).toMatchObject({ status: 'processing', checks: 2 })
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
+  })
+
+  it('comes then without the store, releases the hold, and is final', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const attempt = await openAttempt(world.attempts, taskId)
+    await storeTestAnswer(world.blobs, { taskId, ...attempt })
+    await setTask(world.pool, taskId, hardEnd('6 minutes'))
+    expect((await checkWhileAway()).found).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({
+      failureCode: 'generation_timeout',
+      workPossible: true,
+    })
+    const released = { available: 1000, held: 0, spent: 0 }
+    expect(await balanceOf(world.pool, accountId)).toEqual(released)
+    // The store can be read again and contains the image.
+    expect(await world.produceImage({ taskId, giveUp: true })).toMatchObject({ kind: 'over' })
+    expect(await balanceOf(world.pool, accountId)).toEqual(released)
+  })
+
+  it('does not come after any other error', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await openAttempt(world.attempts, taskId)
+    await setTask(world.pool, taskId, hardEnd('6 minutes'))
+    const produceImage = () => Promise.reject(new Error('the database had a moment'))
+    expect(await check({ produceImage })).toMatchObject({ found: [], failed: [taskId] })
   })
 })

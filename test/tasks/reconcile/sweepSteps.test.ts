@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
@@ -9,27 +9,16 @@ import { createSweepSteps } from '../../../src/tasks/reconcile/sweepSteps.ts'
 import { createDeliveryStore } from '../../../src/store/webhooks/webhookStore.ts'
 import { readAnswerMeta } from '../../../src/tasks/storedAnswer.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
-import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import { openAttempt } from '../../support/database/testAttempts.ts'
 import {
-  openReconcileWorld,
   runStep,
   setTask,
   storeTestAnswer,
+  useReconcileWorld,
 } from '../../support/database/reconcileWorld.ts'
-import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 
-let world: ReconcileWorld
-
-beforeAll(async () => {
-  world = await openReconcileWorld()
-  return () => world.close()
-}, stackStartMsMax)
-
-beforeEach(async () => {
-  await world.pool.query('delete from task')
-  await world.pool.query('delete from upload')
-})
+const world = useReconcileWorld()
+beforeEach(() => world.pool.query('delete from task; delete from upload'))
 
 async function upload(sweepAfter: string): Promise<string> {
   const uploadId = newUploadId(randomBytes, 'input')
@@ -61,16 +50,6 @@ const sweep = (blobs: Pick<BlobStore, 'deletePrefix'> = world.blobs) =>
   runStep(stepOf('sweep', blobs))
 
 describe('the sweep', () => {
-  it('deletes the blobs of uploads that are due, then their rows', async () => {
-    const over = await upload(`now() - interval '1 second'`)
-    const live = await upload(`'infinity'`)
-    const staged = await upload(`now() + interval '1 hour'`)
-    expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
-    expect(await world.blobs.read(`${over}/0`)).toBeUndefined()
-    expect(await world.blobs.read(`${live}/0`)).toBeDefined()
-    expect([...(await uploadIds())].sort()).toEqual([live, staged].sort())
-  })
-
   it('comes to an upload at once when it is discarded', async () => {
     const uploadId = newUploadId(randomBytes, 'input')
     await openUpload(world.pool, uploadId, 60_000)
@@ -125,13 +104,6 @@ describe('the sweep', () => {
     }
   }
   const nothing = { found: [{ found: 'swept', count: 1 }], image: undefined, rows: [] }
-
-  it('deletes an answer that was stored after its upload was swept', async () => {
-    const { store, answerId } = await lateAnswer()
-    expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
-    await store()
-    expect(await leftOf(answerId)).toEqual(nothing)
-  })
 
   it('deletes an answer that was stored while its upload was being swept', async () => {
     const { store, answerId } = await lateAnswer()
@@ -202,40 +174,5 @@ describe('what is kept of failed tasks for a retry', () => {
     expect(await sweep()).toEqual([])
     expect(await hasRequest(taskId)).toBe(false)
     await world.pool.query('delete from upload')
-  })
-})
-
-describe('the purge', () => {
-  const purge = () => runStep(stepOf('purge'))
-
-  it('deletes a due record with its attempts and key, and keeps the ledger', async () => {
-    const { taskId, accountId } = await insertTask(world.pool)
-    const { answerId } = await openAttempt(world.attempts, taskId)
-    await world.pool.query(
-      `insert into idempotency_key (account_id, key_digest, task_id) values ($1, '\\x01', $2)`,
-      [accountId, taskId],
-    )
-    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
-    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    await world.attempts.failTask(taskId, failure, 1)
-    expect(await purge()).toEqual([])
-
-    await setTask(world.pool, taskId, { purge_at: 'now()' })
-    expect(await purge()).toEqual([{ found: 'purged', count: 1 }])
-    const { rows } = await world.pool.query(
-      `select (select count(*)::int from task) as tasks,
-         (select count(*)::int from attempt) as attempts,
-         (select count(*)::int from idempotency_key) as keys,
-         (select count(*)::int from ledger where task_id = $1) as entries,
-         (select sweep_after <= now() from upload where upload_id = $2) as "givenUp"`,
-      [taskId, answerId],
-    )
-    expect(rows).toEqual([{ tasks: 0, attempts: 0, keys: 0, entries: 2, givenUp: true }])
-  })
-
-  it('does not delete a live task, however old', async () => {
-    const { taskId } = await insertTask(world.pool)
-    await setTask(world.pool, taskId, { created_at: `now() - interval '1 year'` })
-    expect(await purge()).toEqual([])
   })
 })

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { OpenResult } from '../../src/store/attempts/openAttempt.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
@@ -5,48 +6,29 @@ import { insertTask } from '../support/database/insertTask.ts'
 import { setTask, taskRow } from '../support/database/reconcileWorld.ts'
 import {
   askToOpen,
+  loseWorker,
+  testMeta,
+  testProcessId,
   createTestAttempts,
   openAttempt,
   outcomesOf,
   testChannel,
-  testMeta,
 } from '../support/database/testAttempts.ts'
-import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
+import { whileUncommitted } from '../support/database/whileUncommitted.ts'
 
 const world = useAttemptWorld()
 
 const unknown = { class: 'unknown', evidence: { reason: 'server_error', httpStatus: 500 } } as const
 const refused = { class: 'refused', evidence: { reason: 'rate_limited' } } as const
 
-async function rowOf(taskId: string) {
-  const { rows } = await world.pool.query(
-    `select status, attempts, open_attempt as open, work_possible as "workPossible" from task where task_id = $1`,
-    [taskId],
-  )
-  return rows[0]
-}
-
 /** Inserts a channel that only one test uses. */
-async function ownChannel(name: string, concurrencyMax = 50) {
-  const channel = testChannel({ name, concurrencyMax })
+async function ownChannel(name: string, concurrencyMax = 50, timeoutMs = 5_000) {
+  const channel = testChannel({ name, concurrencyMax, timeoutMs })
   const attempts = await createTestAttempts(world.pool, [channel])
   return { channel, attempts }
 }
 
 describe('an attempt', () => {
-  it('is opened once, by the first of several workers, and sets the task processing', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const asked = [1, 2, 3, 4].map(() => askToOpen(world.attempts, taskId, { n: 1 }))
-    const kinds = (await Promise.all(asked)).map(({ kind }) => kind)
-    expect(kinds.toSorted()).toEqual(['changed', 'changed', 'changed', 'opened'])
-    expect(await rowOf(taskId)).toEqual({
-      status: 'processing',
-      attempts: 1,
-      open: 1,
-      workPossible: false,
-    })
-  })
-
   it('carries the request, the limits of its call and the key for the upstream', async () => {
     const { taskId } = await insertTask(world.pool, { prompt: 'a lighthouse' })
     const attempt = await openAttempt(world.attempts, taskId)
@@ -57,17 +39,6 @@ describe('an attempt', () => {
       request: { body: { prompt: 'a lighthouse' } },
     })
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeCloseTo(35, 0)
-  })
-
-  it('is answered again when the reply was lost, and is not opened twice', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const question = { n: 1, answerId: 'an-of-a-lost-reply' }
-    const asked = [1, 2, 3].map(() => askToOpen(world.attempts, taskId, question))
-    const first = (await Promise.all(asked)).map(({ kind }) => kind)
-    expect(first).toEqual(['opened', 'opened', 'opened'])
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
-    await world.attempts.closeAttempt({ taskId, n: 1, ...unknown })
-    expect(await askToOpen(world.attempts, taskId, question)).toEqual({ kind: 'changed' })
   })
 
   it('keeps the upstream key after an unknown outcome, and gets a new one after a refusal', async () => {
@@ -89,24 +60,6 @@ describe('an attempt', () => {
 })
 
 describe('no attempt is opened', () => {
-  it.each([
-    ['that has ended', { completed_at: 'now()', status: `'failed'`, failure_code: `'x'` }, 'over'],
-    ['past its deadline', { deadline_at: 'now()' }, 'changed'],
-  ] as const)('for a task %s', async (_when, columns, kind) => {
-    const { taskId } = await insertTask(world.pool)
-    await setTask(world.pool, taskId, columns)
-    expect(await askToOpen(world.attempts, taskId, { n: 1 })).toEqual({ kind })
-    expect(await outcomesOf(world.pool, taskId)).toEqual([])
-  })
-
-  it('for an unknown task, or one that had another number of attempts, or has one open', async () => {
-    const { taskId } = await insertTask(world.pool)
-    expect(await askToOpen(world.attempts, `task_${'0'.repeat(32)}`)).toEqual({ kind: 'over' })
-    expect(await askToOpen(world.attempts, taskId, { n: 2 })).toEqual({ kind: 'changed' })
-    await openAttempt(world.attempts, taskId)
-    expect(await askToOpen(world.attempts, taskId)).toEqual({ kind: 'changed' })
-  })
-
   it('by a process whose last beat is eight seconds old, also when it was younger before a wait for a lock', async () => {
     const { channel, attempts } = await ownChannel('locked')
     const beat = async (processId: string, seconds: number) =>
@@ -122,37 +75,15 @@ describe('no attempt is opened', () => {
     expect(await ask('silent')).toEqual({ kind: 'not_present' })
     expect(await ask('no process')).toEqual({ kind: 'not_present' })
 
-    const holder = await world.pool.connect()
-    await holder.query('begin')
-    await holder.query(`select from channel where name = 'locked' for update`)
-    const waiting = ask('silent soon')
-    await untilLockAwaited(world.pool)
-    await holder.query(`select pg_sleep(1.2)`)
-    await holder.query('commit')
-    holder.release()
-    expect(await waiting).toEqual({ kind: 'not_present' })
+    const lock = [`select from channel where name = 'locked' for update`] as const
+    const late = await whileUncommitted(
+      world.pool,
+      lock,
+      () => ask('silent soon'),
+      () => sleep(1_200),
+    )
+    expect(late).toEqual({ kind: 'not_present' })
     expect(await outcomesOf(world.pool, taskId)).toEqual([])
-  })
-
-  it('on a paused channel, or one that no worker has announced', async () => {
-    const { channel, attempts } = await ownChannel('resting')
-    const { taskId } = await insertTask(world.pool)
-    await world.pool.query(`update channel set paused_at = now() where name = 'resting'`)
-    expect(await askToOpen(attempts, taskId, { channel })).toEqual({ kind: 'paused' })
-    const unannounced = testChannel({ name: 'unannounced' })
-    expect(await askToOpen(attempts, taskId, { channel: unannounced })).toEqual({ kind: 'paused' })
-  })
-
-  it('beyond the places of a channel when many workers ask at once; a call whose lease is over has none', async () => {
-    const { channel, attempts } = await ownChannel('narrow', 3)
-    const tasks = await Promise.all(Array.from({ length: 20 }, () => insertTask(world.pool)))
-    const ask = async () => {
-      const asked = tasks.map(({ taskId }) => askToOpen(attempts, taskId, { channel, n: 1 }))
-      return (await Promise.all(asked)).filter(({ kind }) => kind === 'opened').length
-    }
-    expect(await ask()).toBe(3)
-    await world.pool.query(`update attempt set lease_until = now() where channel = 'narrow'`)
-    expect(await ask()).toBe(3)
   })
 })
 
@@ -168,6 +99,57 @@ it('a full channel is not locked by the many tasks that ask for it', async () =>
   expect(new Set((await Promise.all(asked)).map(({ kind }) => kind))).toEqual(new Set(['full']))
   await holder.query('rollback')
   holder.release()
+})
+
+describe('a close', () => {
+  it('moves the next check from after the lease to within half a minute', async () => {
+    const { attempts, channel } = await ownChannel('slow', 50, 300_000)
+    const { taskId } = await insertTask(world.pool)
+    const { n } = await openAttempt(attempts, taskId, { channel })
+    await setTask(world.pool, taskId, { started_at: 'now()' })
+    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeGreaterThan(300)
+    await attempts.closeAttempt({ taskId, n, class: 'rejected', evidence: { reason: 'no_image' } })
+    const nextCheck = (await taskRow(world.pool, taskId))?.nextCheck
+    expect(nextCheck).toBeGreaterThan(20)
+    expect(nextCheck).toBeLessThanOrEqual(30)
+  })
+
+  it('that meets the uncommitted opening of its attempt waits for it and closes the attempt', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const opening = [
+      `select * from open_attempt($1, 1, 'an-late', 'this-process', 'workflow', 'b-main', 1000, 5000, 30000)`,
+      taskId,
+    ] as const
+    const notCalled = { class: 'refused', evidence: { reason: 'not_called' } } as const
+    const close = { taskId, n: 1, answerId: 'an-late', ...notCalled }
+    await whileUncommitted(world.pool, opening, () => world.attempts.closeAttempt(close))
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['refused not_called'])
+    const { facts } = Object(await world.attempts.readTaskFacts(taskId))
+    expect(facts).not.toHaveProperty('open')
+  })
+
+  it('of a lost attempt beside the image of an earlier one frees its place, and its answer is swept when no worker can store it any more', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const first = await openAttempt(world.attempts, taskId)
+    await world.attempts.closeAttempt({ taskId, n: 1, ...unknown })
+    const second = await openAttempt(world.attempts, taskId)
+    const input = { meta: testMeta(taskId, 1), answerId: first.answerId }
+    expect(await world.attempts.settleTask(input)).toBe(true)
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['succeeded image', 'open '])
+    await loseWorker(world.pool, taskId)
+    expect(await world.attempts.loseAttempt({ taskId, n: 2, judge: testProcessId })).toBe(true)
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['succeeded image', 'unknown worker_lost'])
+    const { rows } = await world.pool.query(
+      `select upload_id as id, sweep_after > now() as kept,
+         sweep_after = hard_end_at + interval '1 hour' as later
+       from upload join task using (task_id) where task_id = $1 order by upload.created_at`,
+      [taskId],
+    )
+    expect(rows).toEqual([
+      { id: first.answerId, kept: true, later: false },
+      { id: second.answerId, kept: true, later: true },
+    ])
+  })
 })
 
 describe('the facts of a task', () => {
@@ -186,24 +168,6 @@ describe('the facts of a task', () => {
         channels: [{ channel: { name: 'b-main' } }],
       },
     })
-  })
-
-  it('say how a task ended', async () => {
-    const [image, none] = [await insertTask(world.pool), await insertTask(world.pool)]
-    const { answerId } = await openAttempt(world.attempts, image.taskId)
-    await world.attempts.settleTask({ meta: testMeta(image.taskId), answerId })
-    const failure = {
-      code: 'rate_limit_exceeded',
-      cause: 'refused',
-      workPossible: false,
-      retryAfterMs: 9_000,
-    } as const
-    await world.attempts.failTask(none.taskId, failure, 0)
-    expect(await world.attempts.readTaskFacts(image.taskId)).toEqual({
-      kind: 'over',
-      end: 'succeeded',
-    })
-    expect(await world.attempts.readTaskFacts(none.taskId)).toEqual({ kind: 'over', end: failure })
   })
 
   it.each([

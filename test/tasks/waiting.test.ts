@@ -1,0 +1,124 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import { openMessages } from '../../src/store/connection/messages.ts'
+import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
+import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
+import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
+import type { TaskEvent } from '../../src/tasks/followTask.ts'
+import { createFollowTask } from '../../src/tasks/followTask.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts, openAttempt } from '../support/database/testAttempts.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
+
+const database = useTestDatabase()
+
+const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+const limit = () => AbortSignal.timeout(20_000)
+
+/**
+ * A process that hears of ends, and another one that tells of its own. With this `pollMs` a poll would come after the
+ * test.
+ */
+async function openProcesses(pollMs = 600_000) {
+  const { pool, databaseUrl } = database
+  const open = async (hears: 'task_end' | 'sync_task') => {
+    const messages = await openMessages({ databaseUrl, hears, onError: () => {} })
+    onTestFinished(messages.close)
+    return messages
+  }
+  const { hear } = await open('task_end')
+  const ends = createTaskEnds({ pool, hear, pollMs, onError: () => {} })
+  onTestFinished(ends.close)
+  const { announceEnd } = await open('sync_task')
+  const attempts = await createTestAttempts(pool, undefined, announceEnd)
+  return { ends, attempts, store: createTaskStore(pool) }
+}
+
+/** Returns the backends of PostgreSQL that listen for ends. */
+async function listening(): Promise<readonly number[]> {
+  const { rows } = await database.pool.query<{ pid: number }>(
+    `select pid from pg_stat_activity
+     where application_name = 'darkroom-messages' and datname = current_database()
+       and query = 'listen task_end' and state = 'idle'`,
+  )
+  return rows.map(({ pid }) => pid)
+}
+
+it('all who wait for a task are woken by one connection and its notification, and the row decides [wait-7]', async () => {
+  const { ends, attempts, store } = await openProcesses()
+  const { taskId } = await insertTask(database.pool)
+  const other = await insertTask(database.pool)
+  const waiting = [1, 2, 3].map(() => createAwaitEnd({ store, ends })(taskId, limit()))
+  expect(await listening()).toHaveLength(1)
+  await database.pool.query(`select pg_notify('task_end', $1)`, [taskId])
+  await attempts.failTask(other.taskId, failure, 0)
+  await attempts.failTask(taskId, failure, 0)
+  expect(await Promise.all(waiting)).toMatchObject(waiting.map(() => ({ status: 'failed' })))
+})
+
+it('an end is found within a second when its notification is lost [wait-8]', async () => {
+  const { ends, store } = await openProcesses(1_000)
+  const silent = await createTestAttempts(database.pool)
+  const { taskId } = await insertTask(database.pool)
+  const waiting = createAwaitEnd({ store, ends })(taskId, limit())
+  await silent.failTask(taskId, failure, 0)
+  expect(await waiting).toMatchObject({ status: 'failed' })
+})
+
+it('a process that waits for an end listens again after its connection is lost', async () => {
+  const { ends, attempts, store } = await openProcesses()
+  const { taskId } = await insertTask(database.pool)
+  const waiting = createAwaitEnd({ store, ends })(taskId, limit())
+  const first = await listening()
+  await database.pool.query('select pg_terminate_backend(pid) from unnest($1::int[]) as pid', [
+    first,
+  ])
+  await expect
+    .poll(async () => (await listening()).filter((pid) => !first.includes(pid)))
+    .toHaveLength(1)
+  await attempts.failTask(taskId, failure, 0)
+  expect(await waiting).toMatchObject({ status: 'failed' })
+})
+
+it('a read of an awaited task that fails is repeated, until the wait is over', async () => {
+  const { ends, attempts, store } = await openProcesses()
+  let failures = 0
+  const readTask = (taskId: string) => {
+    failures += 1
+    return failures > 2 ? store.readTask(taskId) : Promise.reject(new Error('shutting down'))
+  }
+  const awaitEnd = createAwaitEnd({ store: { readTask }, ends })
+  const { taskId } = await insertTask(database.pool)
+  await attempts.failTask(taskId, failure, 0)
+  expect(await awaitEnd(taskId, limit())).toMatchObject({ status: 'failed' })
+  failures = 0
+  await expect(awaitEnd(taskId, AbortSignal.abort())).rejects.toThrow('shutting down')
+})
+
+it('who follows a task sees it processing also when the call is over before the next read', async () => {
+  const { ends, attempts, store } = await openProcesses()
+  const capabilities = builtInCapabilities
+  const follow = createFollowTask({ store, ends, capabilities })
+  let events: TaskEvent[] = []
+  const ids = () => events.map(({ id }) => id)
+  const following = async (lastId?: number) => {
+    events = []
+    for await (const event of follow(taskId, limit(), lastId)) events.push(event)
+  }
+  const { taskId } = await insertTask(database.pool)
+  const done = following()
+  await expect.poll(ids).toEqual([0])
+  await openAttempt(attempts, taskId)
+  await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence: { reason: 'no_image' } })
+  await attempts.failTask(taskId, failure, 1)
+  await done
+  // The progress is 1 when the first call begins, and the id is one more.
+  expect(ids()).toEqual([0, 2, 1_000])
+  expect(events[1]?.task).toMatchObject({ taskId, status: 'processing' })
+  expect(events[1]?.task).not.toHaveProperty('completedAtMs')
+  // A reader who comes back after the queued task has missed the same change.
+  await following(0)
+  expect(ids()).toEqual([2, 1_000])
+  await following()
+  expect(ids()).toEqual([1_000])
+})

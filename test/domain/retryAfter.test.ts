@@ -27,6 +27,8 @@ const rows: readonly Row[] = [
     '',
     10_000,
   ],
+  [{ 'retry-after': 'Sunday, 22-Nov-26 08:00:30 GMT' }, '', 30_000],
+  [{ 'retry-after': 'Sun Nov  1 00:00:09 2026', date: 'Sun Nov  1 00:00:00 2026' }, '', 9000],
   [{ 'retry-after': now, date: inHalfAMinute }, '', undefined],
   [{ 'retry-after': 'Sun, 22 Nov 2036 08:00:00 GMT' }, '', cooldownMsMax],
   [{ 'retry-after': '2026-11-22T08:00:30Z' }, '', undefined],

@@ -40,16 +40,6 @@ describe('upload to an object store', () => {
     expect(only?.body.equals(bytes)).toBe(true)
   })
 
-  it.each([[[503, 429, 500, 200]], [['lost', 200]]] satisfies [Answer[]][])(
-    'sends the whole content again after %j',
-    async (answers) => {
-      const { put, seen, bytes } = await storeAnswering(answers)
-      await put()
-      expect(seen.map(({ method }) => method)).toEqual(answers.map(() => 'PUT'))
-      expect(seen.at(-1)?.body.equals(bytes)).toBe(true)
-    },
-  )
-
   it('believes a 412 only when another writer has stored the object', async () => {
     const own = await storeAnswering(['lost', 412, 200], 'own')
     await own.put()

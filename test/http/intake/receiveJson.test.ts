@@ -52,7 +52,7 @@ describe('a field named __proto__', () => {
 })
 
 describe('an image in JSON', () => {
-  const png = paddedPng(2 * 1024 * 1024, 0xfb)
+  const png = paddedPng(200_000, 0xfb)
   const base64 = png.toString('base64')
   const sent = (data: string) =>
     JSON.stringify(editBody({ prompt: 'schön', input_images: [inputImage()] })).replace(

@@ -10,18 +10,6 @@ beforeEach(async () => {
   taskId = api.tasks.newestId()
 })
 
-it('a lookup of a task in progress says when to ask again', async () => {
-  const retryAfter = async () => (await api.send(`/v1/tasks/${taskId}`)).headers.get('retry-after')
-  api.tasks.runStage = { stage: 'waiting', untilMs: 1_700_000_900_000 }
-  // Without a run, Temporal is not asked.
-  expect(await retryAfter()).toBe('3')
-  api.tasks.change(taskId, { startedAtMs: 1_700_000_000_000 })
-  expect(await retryAfter()).toBe('5')
-  api.tasks.runStage = undefined
-  await api.tasks.succeed(taskId)
-  expect(await retryAfter()).toBeNull()
-})
-
 it.each(['task_%00', '..%2f..'])('a lookup refuses the malformed id %s', async (id) => {
   const response = await api.send(`/v1/task/${id}`)
   expect(response.status).toBe(400)

@@ -14,7 +14,7 @@ const malformedKeys = ['', '/an1', 'an1/', '../an1', 'an1/..', 'an1/.x', 'an1/a/
 /** What every blob store must do. `place` returns an address that no other test uses. */
 export function blobStoreContract(name: string, place: (folder: string) => string): void {
   async function open(at = place(tempFolder())): Promise<BlobStore> {
-    const { store, close } = await openBlobStore(at, randomBytes)
+    const { store, close } = await openBlobStore(at)
     onTestFinished(close)
     return store
   }

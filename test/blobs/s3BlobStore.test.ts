@@ -10,7 +10,7 @@ import { collect, streamOf } from '../support/byteStreams.ts'
 /** A blob store on an object store that answers as `answer` says. */
 async function openStore(answer: (request: SeenRequest, response: ServerResponse) => void) {
   const { client, seen } = await fakeObjectStore(answer)
-  const store = createS3BlobStore({ client, bucket: 'bucket', namePrefix: '', randomBytes })
+  const store = createS3BlobStore({ client, bucket: 'bucket', namePrefix: '' })
   return { store, seen }
 }
 

@@ -6,7 +6,7 @@ import type { Operator } from '../wiring/operator.ts'
 import type { ByteBudget } from '../streams/byteBudget.ts'
 
 /** Everything that the admin API needs. `src/wiring/admin.ts` provides it. */
-export type AdminDeps = Pick<ApiDeps, 'randomBytes' | 'ready' | 'observe' | 'reportError'> & {
+export type AdminDeps = Pick<ApiDeps, 'ready' | 'observe' | 'reportError'> & {
   readonly keys: readonly AdminKey[]
   /** Returns what operations work with for the owner of a key. Each change is recorded with the id of the key. */
   readonly operatorOf: (keyId: string) => AdminOperator

@@ -1,5 +1,5 @@
+import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
-import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, NewBlob } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
@@ -20,7 +20,7 @@ export type BlobBackend = {
  * Creates a blob store on a backend. Before the store reports that a blob is absent, it checks that it is still the
  * same store: a mount or a bucket can be lost or replaced while the process runs, and then all blobs seem absent.
  */
-export function createBlobStore(backend: BlobBackend, randomBytes: RandomBytes): BlobStore {
+export function createBlobStore(backend: BlobBackend): BlobStore {
   let ownId: string | undefined
 
   async function readId(): Promise<string | undefined> {

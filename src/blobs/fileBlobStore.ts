@@ -1,28 +1,23 @@
+import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, ByteRange, FoundBlob } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { BlobBackend } from './blobStore.ts'
 import { createBlobStore } from './blobStore.ts'
 
-type FileBlobStoreDeps = {
-  /** An absolute path. Created when it does not exist. Names that begin with a dot belong to the store. */
-  readonly directory: string
-  readonly randomBytes: RandomBytes
-}
-
 /**
  * Creates a store that keeps blobs as files in one directory, with a directory in it for each prefix. Several
- * processes may share the directory.
+ * processes may share the directory. Its path is absolute, and it is created when it does not exist. Names in it that
+ * begin with a dot belong to the store.
  */
-export async function createFileBlobStore(deps: FileBlobStoreDeps): Promise<BlobStore> {
-  await mkdir(deps.directory, { recursive: true, mode: 0o700 })
-  return createBlobStore(fileBackend(deps), deps.randomBytes)
+export async function createFileBlobStore(directory: string): Promise<BlobStore> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  return createBlobStore(fileBackend(directory))
 }
 
-function fileBackend({ directory, randomBytes }: FileBlobStoreDeps): BlobBackend {
+function fileBackend(directory: string): BlobBackend {
   return {
     put: async (blobs) => {
       const files = blobs.map(([name, bytes]): NewFile => {

@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url'
-import type { RandomBytes } from '../domain/ids.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { createFileBlobStore } from './fileBlobStore.ts'
 
@@ -14,22 +13,22 @@ export type OpenBlobStore = {
  * has the bucket in its path, which every S3 server understands. With `?addressing=virtual`, the bucket is in
  * the host name. For any other address, throws an error that says which forms are allowed.
  */
-export async function openBlobStore(url: string, randomBytes: RandomBytes): Promise<OpenBlobStore> {
+export async function openBlobStore(url: string): Promise<OpenBlobStore> {
   const parsed = URL.parse(url)
   if (parsed?.protocol === 'file:' && parsed.hostname === '') {
     const directory = fileURLToPath(parsed)
-    return { store: await createFileBlobStore({ directory, randomBytes }), close: async () => {} }
+    return { store: await createFileBlobStore(directory), close: async () => {} }
   }
-  if (parsed?.protocol === 's3:' && parsed.hostname !== '') return await openS3(parsed, randomBytes)
+  if (parsed?.protocol === 's3:' && parsed.hostname !== '') return await openS3(parsed)
   throw new Error('BLOB_STORE must be file:///absolute/directory or s3://bucket/prefix')
 }
 
-async function openS3(url: URL, randomBytes: RandomBytes): Promise<OpenBlobStore> {
+async function openS3(url: URL): Promise<OpenBlobStore> {
   // Loaded only when it is needed, because the S3 SDK is large.
   const { createS3BlobStore, createS3Client } = await import('./s3BlobStore.ts')
   const client = createS3Client({ pathStyle: url.searchParams.get('addressing') !== 'virtual' })
   const path = url.pathname.split('/').filter(Boolean).join('/')
   const namePrefix = path === '' ? '' : `${path}/`
-  const store = createS3BlobStore({ client, bucket: url.hostname, namePrefix, randomBytes })
+  const store = createS3BlobStore({ client, bucket: url.hostname, namePrefix })
   return { store, close: async () => client.destroy() }
 }

@@ -8,9 +8,9 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { defined } from '../domain/defined.ts'
-import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, ByteRange, FoundBlob, PresignOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
@@ -22,7 +22,6 @@ type S3BlobStoreDeps = {
   readonly bucket: string
   /** The start of every object name. Either empty, or ends in `/`. */
   readonly namePrefix: string
-  readonly randomBytes: RandomBytes
 }
 
 type ObjectName = { readonly Bucket: string; readonly Key: string }
@@ -32,7 +31,7 @@ type ObjectName = { readonly Bucket: string; readonly Key: string }
  * all.
  */
 export function createS3BlobStore(deps: S3BlobStoreDeps): BlobStore {
-  const { client, bucket, namePrefix, randomBytes } = deps
+  const { client, bucket, namePrefix } = deps
   const objectOf = (name: string): ObjectName => ({ Bucket: bucket, Key: namePrefix + name })
   const backend: BlobBackend = {
     put: async (blobs) => {
@@ -47,7 +46,7 @@ export function createS3BlobStore(deps: S3BlobStoreDeps): BlobStore {
     deletePrefix: async (prefix) => await deleteObjects(client, bucket, `${namePrefix}${prefix}/`),
   }
   return {
-    ...createBlobStore(backend, randomBytes),
+    ...createBlobStore(backend),
     presign: async (key, options) => await presign(client, objectOf(key), options),
   }
 }

@@ -7,6 +7,14 @@ export function succeed<Value>(value: Value): { readonly ok: true; readonly valu
   return { ok: true, value }
 }
 
+/** Returns what `map` makes of a value. A failure stays as it is. */
+export function mapValue<Value, Mapped, Failure>(
+  result: Result<Value, Failure>,
+  map: (value: Value) => Mapped,
+): Result<Mapped, Failure> {
+  return result.ok ? succeed(map(result.value)) : result
+}
+
 export function fail<Failure>(failure: Failure): { readonly ok: false; readonly failure: Failure } {
   return { ok: false, failure }
 }

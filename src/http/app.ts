@@ -21,7 +21,7 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
   const app = new Koa<ApiState>()
   // `catchErrors` has already reported every error. Without `silent`, Koa would also print it to the console.
   app.silent = true
-  app.use(startRequest(deps))
+  app.use(startRequest())
   app.use(observeRequest(deps))
   app.use(allowAnyOrigin())
   app.use(catchErrors(deps))

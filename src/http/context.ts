@@ -3,7 +3,6 @@ import type { SyncWaits } from './answers/syncWaits.ts'
 import type { WaitersMax, WaitPlaces } from './answers/waitPlaces.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
-import type { RandomBytes } from '../domain/ids.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { Price } from '../domain/models/prices.ts'
@@ -93,7 +92,6 @@ export type ApiDeps = {
   readonly config: ApiConfig
   /** Sign and verify asset URLs. */
   readonly signingKeys: SigningKeys
-  readonly randomBytes: RandomBytes
   /** Returns whether `/readyz` answers 200. A rejected promise counts as false. */
   readonly ready: () => Promise<boolean>
   /** Aborts when the process begins to stop. Waiting lookups are answered then, and event streams end. */

@@ -1,3 +1,6 @@
+import type { z } from 'zod'
+import type { HeaderUse } from './answers/answerHeaders.ts'
+import { sendJson } from './answers/sendBody.ts'
 import type { AccountRoute } from './authenticate.ts'
 import { accountRoute } from './authenticate.ts'
 import type { Caller } from '../domain/accounts/account.ts'
@@ -5,6 +8,8 @@ import type { ApiParts, HttpFailure, RouteContext } from './context.ts'
 import type { InputSchema } from './intake/receiveInput.ts'
 import { describeInput, receiveInput } from './intake/receiveInput.ts'
 import type { Route } from './route.ts'
+import { json } from './route.ts'
+import type { Result } from '../domain/result.ts'
 import { noFields } from '../schema/extensionRequest.ts'
 
 // The routes beside the API contract that need an API key. They refuse every name that they do not know, in the query
@@ -40,6 +45,35 @@ export function extensionRoute({
         const checked = await receiveInput(context, input, { largeBodies, payer: caller.accountId })
         return checked.ok ? handle(context, caller, checked.value) : checked.failure
       }
+    },
+  })
+}
+
+type JsonDeclaration<Input> = Omit<Declaration<Input>, 'answers' | 'handler'> & {
+  readonly answer: readonly [status: 200 | 201 | 202, description: string, schema: z.ZodType]
+  readonly answerHeaders?: readonly HeaderUse[]
+  /** Returns what is sent as JSON. */
+  readonly run: (
+    parts: ApiParts,
+    asked: { readonly context: RouteContext; readonly caller: Caller; readonly input: Input },
+  ) => Promise<Result<object, HttpFailure>>
+}
+
+/** Makes a route of the extensions that answers JSON. */
+export function jsonRoute<Input>({
+  answer: [status, description, schema],
+  answerHeaders: headers = [],
+  run,
+  ...declaration
+}: JsonDeclaration<Input>): Route<ApiParts> {
+  return extensionRoute({
+    ...declaration,
+    answers: { [status]: { description, headers, content: json(schema) } },
+    handler: (parts) => async (context, caller, input) => {
+      const result = await run(parts, { context, caller, input })
+      if (!result.ok) return result.failure
+      sendJson(context, status, result.value)
+      return undefined
     },
   })
 }

@@ -1,5 +1,6 @@
 import cors from '@koa/cors'
 import type { Middleware } from 'koa'
+import { randomBytes } from 'node:crypto'
 import { answerHeaders } from './answers/answerHeaders.ts'
 import type { ApiDeps, ApiState, Observation } from './context.ts'
 import { defined } from '../domain/defined.ts'
@@ -12,9 +13,9 @@ import { writeFailure } from './errors.ts'
  * Gives the request its id and the headers that every answer has. The client's own `x-request-id` is ignored:
  * with it, one client could write log lines that seem to belong to another client.
  */
-export function startRequest(deps: Pick<ApiDeps, 'randomBytes'>): Middleware<ApiState> {
+export function startRequest(): Middleware<ApiState> {
   return async (context, next) => {
-    const requestId = newRequestId(deps.randomBytes)
+    const requestId = newRequestId()
     context.state = { requestId, route: 'unmatched', envelope: 'full' }
     context.set('x-request-id', requestId)
     context.set('Cache-Control', 'no-store')
@@ -23,7 +24,7 @@ export function startRequest(deps: Pick<ApiDeps, 'randomBytes'>): Middleware<Api
   }
 }
 
-export function newRequestId(randomBytes: ApiDeps['randomBytes']): string {
+export function newRequestId(): string {
   return `req_${randomText(randomBytes, 24)}`
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer as createHttpServer, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ApiDeps, ApiState, HttpFailure } from './context.ts'
+import type { ApiState, HttpFailure } from './context.ts'
 import { errorBody, errorReply } from './errors.ts'
 import { newRequestId } from './middleware.ts'
 
@@ -44,7 +44,6 @@ type ServerOptions = {
  */
 export function createServer(
   app: Koa<ApiState>,
-  deps: Pick<ApiDeps, 'randomBytes'>,
   { unreadTimeoutMs = unreadTimeoutMsDefault, anyOrigin = true }: ServerOptions = {},
 ): Server {
   const server = createHttpServer({
@@ -75,7 +74,7 @@ export function createServer(
   }
 
   function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const refuse = () => answerBrokenRequest(error, socket, { ...deps, anyOrigin })
+    const refuse = () => answerBrokenRequest(error, socket, anyOrigin)
     const latest = latestAnswers.get(socket)
     if (latest === undefined) refuse()
     // The rest of a body that is read on after an early answer is broken. Its request has its answer already.
@@ -131,17 +130,14 @@ const closeTimeoutMs = 10_000
 function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
-  {
-    randomBytes,
-    anyOrigin,
-  }: Pick<ApiDeps, 'randomBytes'> & Required<Pick<ServerOptions, 'anyOrigin'>>,
+  anyOrigin: boolean,
 ): void {
   // The parser reports every further packet of a broken connection.
   if (!socket.writable) return
   const timer = setTimeout(() => socket.destroy(), closeTimeoutMs)
   socket.once('close', () => clearTimeout(timer))
   const answer = errorReply(failureOf(error.code))
-  const requestId = newRequestId(randomBytes)
+  const requestId = newRequestId()
   const body = JSON.stringify(errorBody(answer, 'full', requestId))
   socket.end(
     [

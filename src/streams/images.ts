@@ -11,11 +11,15 @@ export function wholeImageType(bytes: Uint8Array): ImageMimeType | undefined {
   const start = image.toString('latin1', 0, 26)
   if (start.startsWith('\xff\xd8')) return isWholeJpeg(image) ? 'image/jpeg' : undefined
   if (start.startsWith('\x89PNG\r\n\x1a\n')) return isWholePng(image) ? 'image/png' : undefined
-  return webpStart.test(start) && isWholeWebp(image) ? 'image/webp' : undefined
+  const isWebp = webpStart.test(start) || (lossyStart.test(start) && start.endsWith(lossyCode))
+  return isWebp && isWholeWebp(image) ? 'image/webp' : undefined
 }
 
-/** The container and its first chunk: extended, lossless with its signature, or lossy with a frame tag and a start code. */
-const webpStart = /^RIFF.{4}WEBP(VP8X|VP8L.{4}\x2f|VP8 .{7}\x9d\x01\x2a)/s
+/** The container of a WebP and its first chunk: extended, or lossless with its signature. */
+const webpStart = /^RIFF.{4}WEBP(VP8X|VP8L.{4}\x2f)/s
+/** The same with a lossy chunk, whose frame tag is followed by a start code. */
+const lossyStart = /^RIFF.{4}WEBPVP8 .{10}$/s
+const lossyCode = '\x9d\x01\x2a'
 
 /**
  * Limit for the chunks or segments of one image. Far more than encoders write (some thousands), and few

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { createAdminApp } from '../admin/app.ts'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, required } from '../config.ts'
@@ -43,13 +42,12 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
     operatorOf: (keyId) => ({ ...parts, pool, blobs, actor: `admin:${keyId}` }),
     host,
     allowedHosts,
-    randomBytes,
     ready: async () => (await look()).ready,
     observe: observeRequests({ log }),
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),
   })
-  const server = createServer(app, { randomBytes }, { anyOrigin: false })
+  const server = createServer(app, { anyOrigin: false })
   const listening = await listen(server, { host, port }).catch(
     explaining(`ADMIN_HOST ${host}, ADMIN_PORT ${port}`),
   )

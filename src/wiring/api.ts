@@ -57,7 +57,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     ready: async () => (await readiness()).ready,
     stopping: stopping.signal,
   })
-  const server = createServer(createApp(deps), deps)
+  const server = createServer(createApp(deps))
   const listening = await listen(server, { host, port }).catch(
     explaining(`HOST ${host}, PORT ${port}`),
   )
@@ -145,7 +145,6 @@ function apiDepsOf(
       engineFile: join(config.dataDir, engineFileName),
       assetRedirect: config.assetRedirect,
     },
-    randomBytes,
     observe: observeRequests({ log, metrics }),
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),

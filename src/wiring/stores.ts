@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { openBlobStore } from '../blobs/openBlobStore.ts'
 import type { Config } from '../config.ts'
@@ -32,7 +31,7 @@ export async function openStores(
   log: Logger,
   { database, ...options }: StoresOptions,
 ): Promise<Stores> {
-  const blobStore = await openBlobStore(config.blobStoreUrl, randomBytes)
+  const blobStore = await openBlobStore(config.blobStoreUrl)
   const pool = createPool({
     ...options,
     databaseUrl: database.url,

@@ -9,19 +9,12 @@ import { collect } from '../support/byteStreams.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const sizes = [0, 1, 65_536, 3 * 1024 * 1024 + 7]
-const malformedKeys = [
-  '',
-  ...'/an1 an1/ an1//image ../an1 an1/.. an1/../an2 an1/. .temp/x an1/.x an1/a/b an1/\0 an1/ü'.split(
-    ' ',
-  ),
-  'an1/im age',
-  `an1/${'x'.repeat(300)}`,
-]
+const malformedKeys = ['', '/an1', 'an1/', '../an1', 'an1/..', 'an1/.x', 'an1/a/b', 'an1/ü']
 
 /** What every blob store must do. `place` returns an address that no other test uses. */
 export function blobStoreContract(name: string, place: (folder: string) => string): void {
   async function open(at = place(tempFolder())): Promise<BlobStore> {
-    const { store, close } = await openBlobStore(at, randomBytes)
+    const { store, close } = await openBlobStore(at)
     onTestFinished(close)
     return store
   }

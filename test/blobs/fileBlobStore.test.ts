@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
@@ -15,7 +14,7 @@ blobStoreContract('files', (folder) => pathToFileURL(folder).href)
 describe('file blob store', () => {
   it('deletes what a crashed process left of a put together with its prefix', async () => {
     const directory = tempFolder()
-    const store = await createFileBlobStore({ directory, randomBytes })
+    const store = await createFileBlobStore(directory)
     await store.put(['an1/image', Buffer.from('x')])
     writeFileSync(join(directory, 'an1', `.${'x'.repeat(32)}`), 'half an image')
     await store.deletePrefix('an1')
@@ -24,7 +23,7 @@ describe('file blob store', () => {
 
   it('makes blobs and their directories readable only by the user of the process', async () => {
     const directory = tempFolder()
-    const store = await createFileBlobStore({ directory, randomBytes })
+    const store = await createFileBlobStore(directory)
     await store.put(['an1/image', Buffer.from('x')])
     const modes = ['an1', 'an1/image'].map((name) => statSync(join(directory, name)).mode)
     expect(modes.map((mode) => mode & 0o077)).toEqual([0, 0])
@@ -32,7 +31,7 @@ describe('file blob store', () => {
 
   it('reports a blob that ends before its length', async () => {
     const directory = tempFolder()
-    const store = await createFileBlobStore({ directory, randomBytes })
+    const store = await createFileBlobStore(directory)
     await store.put(['an1/image', Buffer.from('content')])
     const found = await store.read('an1/image')
     truncateSync(join(directory, 'an1/image'), 4)
@@ -41,7 +40,7 @@ describe('file blob store', () => {
 
   it('throws instead of reporting absence when the directory is no longer that of its id', async () => {
     const directory = tempFolder()
-    const store = await createFileBlobStore({ directory, randomBytes })
+    const store = await createFileBlobStore(directory)
     const id = await store.storeId()
     await store.put(['an1/image', Buffer.from('x')])
     // As when a mount is lost: the names are gone, and the directory below it is there and empty.
@@ -63,7 +62,7 @@ describe('file blob store', () => {
 
   it('stores none of several blobs and reports the error when the disk is full', async () => {
     const directory = tempFolder()
-    const store = await createFileBlobStore({ directory, randomBytes })
+    const store = await createFileBlobStore(directory)
     const probe = await open(join(directory, '.probe'), 'w')
     const files: FileHandle = Object.getPrototypeOf(probe)
     await probe.close()

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { basename } from 'node:path'
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
@@ -21,10 +20,7 @@ afterAll(async () => {
 blobStoreContract('S3', (folder) => `s3://${server?.bucket ?? ''}/nested/${basename(folder)}`)
 
 it('a presigned address gives the blob, whole and in part, with the headers that were asked for', async () => {
-  const { store, close } = await openBlobStore(
-    `s3://${server?.bucket ?? ''}/presigned`,
-    randomBytes,
-  )
+  const { store, close } = await openBlobStore(`s3://${server?.bucket ?? ''}/presigned`)
   onTestFinished(close)
   await store.put(['an1/image', Buffer.from('0123456789')])
   const asked = { contentType: 'image/png', contentDisposition: 'inline', cacheControl: 'private' }

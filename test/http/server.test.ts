@@ -1,5 +1,4 @@
 import Koa from 'koa'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
@@ -81,7 +80,7 @@ describe('a client that does not read its answer', () => {
     const app = new Koa<ApiState>()
     app.silent = true
     app.use(answer)
-    const server = createServer(app, { randomBytes }, { unreadTimeoutMs: unreadMs })
+    const server = createServer(app, { unreadTimeoutMs: unreadMs })
     const { socket } = open(await portOf(server))
     onTestFinished(() => {
       server.closeAllConnections()

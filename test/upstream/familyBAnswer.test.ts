@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { familyBResponse } from '../../src/upstream/familyB.ts'
-import { listen } from '../support/upstream/testServers.ts'
-import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const none = { text_tokens: 0, image_tokens: 0 }
 
@@ -46,23 +44,5 @@ describe('an answer of family B', () => {
   it.each([undefined, 'soon', -1, 1.5, null])('gets our own time instead of %j', (created) => {
     const document = created === undefined ? {} : { created }
     expect(familyBResponse(document, 1234)).toHaveProperty('created', 1234)
-  })
-
-  it.each([
-    [{ created: 1, data: [{ b64_json: null }] }],
-    [{ error: { message: 'x', type: 'server_error' } }],
-    [[{ created: 1, data: [] }]],
-    [{ data: null, created: 1 }],
-    [{}],
-    [{ created: 'x' }],
-  ])('is an unknown outcome when it is a broken 200: %j', async (answer) => {
-    const url = await listen((request, response) => {
-      request.resume().on('end', () => response.end(JSON.stringify(answer)))
-    })
-    const { call } = await openUpstreamWorld()
-    expect(await call(url, 'B')).toMatchObject({
-      class: 'unknown',
-      evidence: { reason: 'broken_body', httpStatus: 200 },
-    })
   })
 })

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
@@ -7,7 +6,7 @@ import { createUpstreamCaller } from '../../src/upstream/callUpstream.ts'
 /** largeAnswers.test.ts runs this. It makes `count` calls at once and stores each image, as a worker does. */
 const [, , url = '', directory = '', tempDir = '', count = ''] = process.argv
 const timeoutMs = 120_000
-const blobs = await createFileBlobStore({ directory, randomBytes })
+const blobs = await createFileBlobStore(directory)
 const caller = createUpstreamCaller({ blobs, capabilities: builtInCapabilities, tempDir })
 
 async function callAndStore(order: number): Promise<number> {

@@ -1,12 +1,11 @@
 import { taskIdPattern } from '../../domain/ids.ts'
+import { fail, succeed } from '../../domain/result.ts'
 import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
 import { recordOf } from '../answers/recordOf.ts'
-import { sendJson } from '../answers/sendBody.ts'
-import { extensionRoute } from '../extensionRoute.ts'
+import { jsonRoute } from '../extensionRoute.ts'
 import { malformedTaskId } from '../intake/requestedTask.ts'
-import { json } from '../route.ts'
 
-export const cancelTaskRoute = extensionRoute({
+export const cancelTaskRoute = jsonRoute({
   method: 'POST',
   path: '/v1/tasks/{task_id}/cancel',
   id: 'cancelTask',
@@ -14,22 +13,16 @@ export const cancelTaskRoute = extensionRoute({
   description:
     'Ends the task as `failed` with the code `cancelled`, at no charge. A cancelled task gets the same answer again. While a call of the upstream model is under way, and after a call that may have done work, the task is not cancelled. Synchronous calls that wait for the task get a 500 with the code `cancelled`, and its Idempotency-Key stays with it.',
   params: { task_id: taskId },
-  answers: {
-    200: {
-      description: 'The record of the cancelled task.',
-      headers: ['X-Credits-Charged'],
-      content: json(taskRecord),
-    },
-  },
+  answer: [200, 'The record of the cancelled task.', taskRecord],
+  answerHeaders: ['X-Credits-Charged'],
   errors: ['malformed_task_id', 'task_not_found', 'task_not_cancellable'],
-  handler: (parts) => async (context, caller) => {
+  run: async (parts, { context, caller }) => {
     const { taskId = '' } = context.params
-    if (!taskIdPattern.test(taskId)) return malformedTaskId
+    if (!taskIdPattern.test(taskId)) return fail(malformedTaskId)
     const cancelled = await parts.tasks.cancel(caller, taskId)
-    if (!cancelled.ok) return cancelled.failure
+    if (!cancelled.ok) return cancelled
     context.state.taskId = taskId
     context.set('X-Credits-Charged', '0')
-    sendJson(context, 200, recordOf(parts, cancelled.value))
-    return undefined
+    return succeed(recordOf(parts, cancelled.value))
   },
 })

@@ -1,19 +1,18 @@
 import { limitsJson } from '../../domain/accounts/limits.ts'
+import { succeed } from '../../domain/result.ts'
 import { account } from '../../schema/answers/account.ts'
-import { sendJson } from '../answers/sendBody.ts'
-import { extensionRoute } from '../extensionRoute.ts'
-import { json } from '../route.ts'
+import { jsonRoute } from '../extensionRoute.ts'
 
-export const getAccountRoute = extensionRoute({
+export const getAccountRoute = jsonRoute({
   method: 'GET',
   path: '/v1/account',
   id: 'getAccount',
   summary: 'Read the account of the API key',
-  answers: { 200: { description: 'The account and its credits.', content: json(account) } },
-  handler: (parts) => async (context, caller) => {
-    const account = await parts.reads.readAccount(caller.accountId)
+  answer: [200, 'The account and its credits.', account],
+  run: async ({ reads }, { caller }) => {
+    const account = await reads.readAccount(caller.accountId)
     const { accountId, name, available, held, spent, models, limits } = account
-    sendJson(context, 200, {
+    return succeed({
       object: 'account',
       account_id: accountId,
       name,
@@ -21,6 +20,5 @@ export const getAccountRoute = extensionRoute({
       models: models ?? null,
       limits: limitsJson(limits),
     })
-    return undefined
   },
 })

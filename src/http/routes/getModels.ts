@@ -4,41 +4,33 @@ import type { ModelId } from '../../domain/models/models.ts'
 import { actions, familyOf, modelIds, qualities } from '../../domain/models/models.ts'
 import type { Price } from '../../domain/models/prices.ts'
 import { shownPrices } from '../../domain/models/shownPrices.ts'
+import { fail, succeed } from '../../domain/result.ts'
 import { model, modelList } from '../../schema/answers/models.ts'
-import { sendJson } from '../answers/sendBody.ts'
 import type { ApiParts } from '../context.ts'
-import { extensionRoute } from '../extensionRoute.ts'
-import { json } from '../route.ts'
+import { jsonRoute } from '../extensionRoute.ts'
 
-export const listModelsRoute = extensionRoute({
+export const listModelsRoute = jsonRoute({
   method: 'GET',
   path: '/v1/models',
   id: 'listModels',
   summary: 'List the models that the account may use, with their prices',
-  answers: {
-    200: { description: 'Every model that the account may use.', content: json(modelList) },
-  },
-  handler: (parts) => async (context, caller) => {
-    const data = modelsOf(caller).map((id) => modelJson(parts, id))
-    sendJson(context, 200, { object: 'list', data })
-    return undefined
-  },
+  answer: [200, 'Every model that the account may use.', modelList],
+  run: async (parts, { caller }) =>
+    succeed({ object: 'list', data: modelsOf(caller).map((id) => modelJson(parts, id)) }),
 })
 
 /** Answers for a model that the account may not use as if it did not exist. */
-export const getModelRoute = extensionRoute({
+export const getModelRoute = jsonRoute({
   method: 'GET',
   path: '/v1/models/{model}',
   id: 'getModel',
   summary: 'Read one model with its prices',
   params: { model: z.enum(modelIds) },
-  answers: { 200: { description: 'The model.', content: json(model) } },
+  answer: [200, 'The model.', model],
   errors: ['unknown_model'],
-  handler: (parts) => async (context, caller) => {
+  run: async (parts, { context, caller }) => {
     const asked = modelsOf(caller).find((id) => id === context.params['model'])
-    if (asked === undefined) return { tag: 'unknown_model' }
-    sendJson(context, 200, modelJson(parts, asked))
-    return undefined
+    return asked === undefined ? fail({ tag: 'unknown_model' }) : succeed(modelJson(parts, asked))
   },
 })
 

@@ -1,5 +1,4 @@
-import type { RequestFailure } from '../../domain/failure.ts'
-import type { Result } from '../../domain/result.ts'
+import { fail, mapValue, succeed } from '../../domain/result.ts'
 import type { Webhook } from '../../domain/webhooks/webhook.ts'
 import { webhookIdPattern } from '../../domain/webhooks/webhook.ts'
 import {
@@ -11,17 +10,15 @@ import {
 } from '../../schema/answers/webhook.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
 import { newWebhook, webhooksQuery } from '../../schema/webhookRequest.ts'
-import { sendJson } from '../answers/sendBody.ts'
-import type { ApiParts, HttpFailure, RouteContext } from '../context.ts'
-import { extensionRoute } from '../extensionRoute.ts'
+import type { ApiParts, RouteContext } from '../context.ts'
+import { jsonRoute } from '../extensionRoute.ts'
 import type { Route } from '../route.ts'
-import { json } from '../route.ts'
 
 const params = { webhook_id: webhookId }
 
 /** The routes with which an account manages its webhooks. */
 export const webhookRoutes: readonly Route<ApiParts>[] = [
-  extensionRoute({
+  jsonRoute({
     method: 'POST',
     path: '/v1/webhooks',
     id: 'registerWebhook',
@@ -29,52 +26,45 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     description:
       'This answer alone contains the secret. An account has at most five webhooks. The address must be `https`, unless the operator allows private addresses.',
     input: newWebhook,
-    answers: {
-      201: { description: 'The webhook and its secret.', content: json(webhookWithSecret) },
-    },
+    answer: [201, 'The webhook and its secret.', webhookWithSecret],
     errors: ['too_many_webhooks'],
-    handler:
-      ({ webhooks }) =>
-      async (context, caller, fields) => {
-        const why = webhooks.whyNotAddress(fields.url)
-        if (why !== undefined) return invalidValue('url', why)
-        return answer(context, webhooks.register(caller, fields), 201, withSecret)
-      },
+    run: async ({ webhooks }, { caller, input }) => {
+      const why = webhooks.whyNotAddress(input.url)
+      if (why !== undefined) return fail(invalidValue('url', why))
+      return mapValue(await webhooks.register(caller, input), withSecret)
+    },
   }),
-  extensionRoute({
+  jsonRoute({
     method: 'GET',
     path: '/v1/webhooks',
     id: 'listWebhooks',
     summary: 'List the webhooks of the account',
     input: webhooksQuery,
-    answers: { 200: { description: 'Webhooks, newest first.', content: json(webhookList) } },
-    handler:
-      (parts) =>
-      async (context, caller, { limit, after }) => {
-        // There are at most five.
-        const webhooks = await parts.webhooks.list(caller)
-        const last = webhooks.findIndex(({ webhookId }) => webhookId === after)
-        if (after !== undefined && last === -1) {
-          return invalidValue('after', 'the account has no webhook with this id')
-        }
-        const rest = webhooks.slice(last + 1)
-        const data = rest.slice(0, limit).map(webhookRecord)
-        sendJson(context, 200, { object: 'list', data, has_more: rest.length > limit })
-        return undefined
-      },
+    answer: [200, 'Webhooks, newest first.', webhookList],
+    run: async (parts, { caller, input: { limit, after } }) => {
+      // There are at most five.
+      const webhooks = await parts.webhooks.list(caller)
+      const last = webhooks.findIndex(({ webhookId }) => webhookId === after)
+      if (after !== undefined && last === -1) {
+        return fail(invalidValue('after', 'the account has no webhook with this id'))
+      }
+      const rest = webhooks.slice(last + 1)
+      const data = rest.slice(0, limit).map(webhookRecord)
+      return succeed({ object: 'list', data, has_more: rest.length > limit })
+    },
   }),
-  extensionRoute({
+  jsonRoute({
     method: 'GET',
     path: '/v1/webhooks/{webhook_id}',
     id: 'getWebhook',
     summary: 'Read a webhook',
     params,
-    answers: { 200: { description: 'The webhook.', content: json(webhook) } },
+    answer: [200, 'The webhook.', webhook],
     errors: ['webhook_not_found'],
-    handler: (parts) => (context, caller) =>
-      answer(context, parts.webhooks.read(caller, webhookIdOf(context)), 200, webhookRecord),
+    run: async ({ webhooks }, { caller, context }) =>
+      mapValue(await webhooks.read(caller, webhookIdOf(context)), webhookRecord),
   }),
-  extensionRoute({
+  jsonRoute({
     method: 'DELETE',
     path: '/v1/webhooks/{webhook_id}',
     id: 'deleteWebhook',
@@ -82,15 +72,15 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     description:
       'Its pending deliveries end as failed. A try that was under way can still arrive in the next 15 seconds.',
     params,
-    answers: { 200: { description: 'The webhook is deleted.', content: json(deletedWebhook) } },
+    answer: [200, 'The webhook is deleted.', deletedWebhook],
     errors: ['webhook_not_found'],
-    handler: (parts) => (context, caller) => {
+    run: async ({ webhooks }, { caller, context }) => {
       const webhookId = webhookIdOf(context)
       const deleted = () => ({ webhook_id: webhookId, deleted: true })
-      return answer(context, parts.webhooks.remove(caller, webhookId), 200, deleted)
+      return mapValue(await webhooks.remove(caller, webhookId), deleted)
     },
   }),
-  extensionRoute({
+  jsonRoute({
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/rotate',
     id: 'rotateWebhookSecret',
@@ -98,24 +88,22 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     description:
       'For 24 hours deliveries have two signatures, of the new and of the former secret.',
     params,
-    answers: {
-      200: { description: 'The webhook and its new secret.', content: json(webhookWithSecret) },
-    },
+    answer: [200, 'The webhook and its new secret.', webhookWithSecret],
     errors: ['webhook_not_found'],
-    handler: (parts) => (context, caller) =>
-      answer(context, parts.webhooks.rotate(caller, webhookIdOf(context)), 200, withSecret),
+    run: async ({ webhooks }, { caller, context }) =>
+      mapValue(await webhooks.rotate(caller, webhookIdOf(context)), withSecret),
   }),
-  extensionRoute({
+  jsonRoute({
     method: 'POST',
     path: '/v1/webhooks/{webhook_id}/enable',
     id: 'enableWebhook',
     summary: 'Enable a disabled webhook',
     description: 'Ends from before are not delivered, but can be redelivered one by one.',
     params,
-    answers: { 200: { description: 'The webhook.', content: json(webhook) } },
+    answer: [200, 'The webhook.', webhook],
     errors: ['webhook_not_found'],
-    handler: (parts) => (context, caller) =>
-      answer(context, parts.webhooks.enable(caller, webhookIdOf(context)), 200, webhookRecord),
+    run: async ({ webhooks }, { caller, context }) =>
+      mapValue(await webhooks.enable(caller, webhookIdOf(context)), webhookRecord),
   }),
 ]
 
@@ -132,17 +120,4 @@ function withSecret({ webhook, secret }: { readonly webhook: Webhook; readonly s
 export function webhookIdOf({ params }: RouteContext): string {
   const { webhookId = '' } = params
   return webhookIdPattern.test(webhookId) ? webhookId : ''
-}
-
-/** Sends the status and the body that `describe` makes of a result, or returns its failure. */
-export async function answer<Value>(
-  context: RouteContext,
-  asked: Promise<Result<Value, RequestFailure>>,
-  status: number,
-  describe: (value: Value) => object,
-): Promise<HttpFailure | undefined> {
-  const result = await asked
-  if (!result.ok) return result.failure
-  sendJson(context, status, describe(result.value))
-  return undefined
 }

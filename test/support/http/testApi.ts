@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
@@ -21,7 +20,7 @@ export type TestApi = Awaited<ReturnType<typeof startTestApi>>
 export async function startTestApi(changed: Partial<ApiConfig> = {}, deps: Partial<ApiDeps> = {}) {
   const { blobs, tasks, observed, reported, apiDeps } = createTestDeps(changed, deps)
   const app = createApp(apiDeps)
-  const server = createServer(app, { randomBytes })
+  const server = createServer(app)
   const port = await portOf(server)
   const url = `http://127.0.0.1:${port}`
 
@@ -94,7 +93,6 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
     blobs,
     config,
     signingKeys: [{ id: 'k1', secret: 'one' }],
-    randomBytes,
     ready: async () => true,
     stopping: new AbortController().signal,
     observe: (seen) => observed.push(seen),

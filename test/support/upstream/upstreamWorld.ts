@@ -26,7 +26,7 @@ export type CallOptions = {
 
 /** Calls upstreams over real HTTP, with blobs in a temporary folder. */
 export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStore => blobs) {
-  const blobs = await createFileBlobStore({ directory: tempFolder(), randomBytes })
+  const blobs = await createFileBlobStore(tempFolder())
   const dispatcher = createUpstreamConnections()
   onTestFinished(() => dispatcher.destroy())
   const tempDir = tempFolder()

@@ -92,10 +92,10 @@ describe('tasks that ended', () => {
   })
 
   it('and failed are the only failed runs in Temporal, by failure code, account, model and channel', async () => {
-    const idsOf = async (some: readonly Case[]) =>
-      (await Promise.all(some.map((one) => ended.get(one))))
-        .map((record) => record?.task_id)
-        .toSorted()
+    const idsOf = async (some: readonly Case[]) => {
+      const records = await Promise.all(some.map(async (one) => ended.get(one)))
+      return records.map((record) => record?.task_id ?? '').toSorted()
+    }
     const failed = cases.filter(({ code }) => code !== undefined)
     const runs = `ExecutionStatus = 'Failed' AND DarkroomAccount = '${account.accountId}'`
     await expect.poll(() => found(runs)).toEqual(await idsOf(failed))

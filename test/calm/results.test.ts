@@ -40,7 +40,7 @@ describe.each(cases)('$model $action [model-1, model-2]', ({ model, body }) => {
     const answer = await client.submit(body)
     headers = answer.headers
     accepted = Object(await answer.json())
-    record = await client.ended(accepted.task_id, { seen, everyMs: 30 })
+    record = await client.ended(accepted.task_id, { seen, everyMs: 100 })
   })
 
   it('is accepted as queued, with the creation time of its record [submit-1, submit-2, record-2]', () => {
@@ -138,7 +138,7 @@ describe('a task under way', () => {
     const seen: TaskRecord[] = []
     const prompt = 'Results: a slow one [sim:delay ms=2500]'
     const { task_id } = await client.accepted(generateBody({ model, prompt }))
-    await client.ended(task_id, { seen, everyMs: 40 })
+    await client.ended(task_id, { seen, everyMs: 100 })
     const order = ['queued', 'processing', 'succeeded']
     const statuses = seen.map(({ status }) => order.indexOf(status))
     const progress = seen.map((record) => record.progress)

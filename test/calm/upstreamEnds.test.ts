@@ -9,142 +9,115 @@ import { outcomesOf } from '../support/database/testAttempts.ts'
 import { calmService } from '../support/service/calmService.ts'
 
 const models = { A: 'familya-3.1-flash-image', B: 'familyb-image-2-vip' } as const
-type Family = keyof typeof models
-type Row = readonly [fault: string, families: string, outcome: string, code?: TaskFailureCode]
+type Case = {
+  readonly family: keyof typeof models
+  readonly fault: string
+  /** What each call ends with. After an unknown outcome work may have been done, and Darkroom calls again. */
+  readonly outcomes: readonly string[]
+  /** Absent: the task succeeds. */
+  readonly code?: TaskFailureCode
+}
 
 // One answer of each class, and of each failure code. test/upstream/outcomes.test.ts has the whole table.
-
-/** Answers that end the task after the first call. */
-const endedByOneCall: readonly Row[] = [
-  ['400 times=1', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
-  ['moderation', 'B', 'rejected content_policy', 'content_policy_violation'],
-  ['zero', 'A', 'rejected no_image', 'no_image_generated'],
-  ['quota', 'A', 'exhausted quota_exhausted', 'rate_limit_exceeded'],
+const cases: readonly Case[] = [
+  {
+    family: 'A',
+    fault: '400 times=1',
+    outcomes: ['rejected invalid_request'],
+    code: 'upstream_invalid_request',
+  },
+  {
+    family: 'B',
+    fault: 'moderation',
+    outcomes: ['rejected content_policy'],
+    code: 'content_policy_violation',
+  },
+  { family: 'A', fault: 'zero', outcomes: ['rejected no_image'], code: 'no_image_generated' },
+  {
+    family: 'A',
+    fault: 'quota',
+    outcomes: ['exhausted quota_exhausted'],
+    code: 'rate_limit_exceeded',
+  },
+  {
+    family: 'B',
+    fault: '500',
+    outcomes: Array<string>(3).fill('unknown server_error'),
+    code: 'upstream_error',
+  },
+  { family: 'A', fault: 'reset times=1', outcomes: ['unknown connection_lost', 'succeeded image'] },
+  { family: 'B', fault: 'url times=1', outcomes: ['unknown broken_body', 'succeeded image'] },
 ]
-
-/** Work may have been done: Darkroom calls again, three times at most. */
-const unknowns: readonly Row[] = [
-  ['reset', 'A', 'unknown connection_lost'],
-  ['url', 'B', 'unknown broken_body'],
-]
-const unknownForEver: readonly Row[] = [['500', 'B', 'unknown server_error']]
-
-const casesOf = (rows: readonly Row[], more = '') =>
-  rows.flatMap(([fault, families, outcome, code = 'upstream_error']) =>
-    (['A', 'B'] as const)
-      .filter((family) => families.includes(family))
-      .map((family) => ({ family, fault: fault + more, outcome, code })),
-  )
 
 const service = await calmService()
 const account = await service.account()
 const client = createClient(service.url, account.secret)
 
+const promptOf = ({ family, fault }: Case) => `Ends: ${family} [sim:${fault}]`
+
 /** All tasks are submitted at once, so that their waits overlap. */
-const underWay = new Map<string, Promise<TaskRecord>>()
-const nameOf = (one: { family: Family; fault: string }) => `Ends: ${one.family} ${one.fault}`
-async function submit(one: { family: Family; fault: string }): Promise<TaskRecord> {
-  const prompt = `${nameOf(one)} [sim:${one.fault}]`
-  const body = generateBody({ model: models[one.family], prompt })
-  const { task_id } = await client.accepted(body)
-  return client.ended(task_id)
+const ended = new Map<Case, Promise<TaskRecord>>()
+beforeAll(() => {
+  for (const one of cases) ended.set(one, submit(one))
+})
+
+async function submit(one: Case): Promise<TaskRecord> {
+  const body = generateBody({ model: models[one.family], prompt: promptOf(one) })
+  return client.ended((await client.accepted(body)).task_id)
 }
 
-function callsOf(one: { family: Family; fault: string }) {
-  return service.simulator.calls({ prompt: `${nameOf(one)} [` })
-}
-
-describe('an upstream answer that ends the task', () => {
-  const cases = casesOf(endedByOneCall)
-  beforeAll(() => cases.forEach((one) => underWay.set(nameOf(one), submit(one))))
-
-  it.each(cases)('ends it after one call: $fault of family $family [record-6]', async (one) => {
-    const record = await underWay.get(nameOf(one))
-    expect(record?.status).toBe('failed')
-    expect(record?.error).toEqual({ code: one.code, message: taskFailureMessages[one.code] })
-    expect(record).not.toHaveProperty('output')
-    expect(await callsOf(one)).toHaveLength(1)
+it.each(cases)(
+  'a task ends as its upstream says, after three calls at most, all with one key: $fault of family $family [limit-4, record-6]',
+  async (one) => {
+    const record = await ended.get(one)
+    const { outcomes, code } = one
+    expect(record?.status).toBe(code === undefined ? 'succeeded' : 'failed')
+    expect(record?.error).toEqual(code && { code, message: taskFailureMessages[code] })
     const taskId = record?.task_id ?? ''
-    expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome])
-    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-  })
-})
+    expect(await outcomesOf(service.pool, taskId)).toEqual(outcomes)
+    const calls = await service.simulator.calls({ prompt: promptOf(one) })
+    expect(calls).toHaveLength(outcomes.length)
+    expect(new Set(calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1)
+    const end = code === undefined ? 'settle' : 'release'
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', end])
+  },
+)
 
-describe('an unknown outcome', () => {
-  const once = casesOf(unknowns, ' times=1')
-  const forEver = casesOf(unknownForEver)
-  beforeAll(() => [...once, ...forEver].forEach((one) => underWay.set(nameOf(one), submit(one))))
+describe('tasks that ended', () => {
+  beforeAll(() => Promise.all(ended.values()))
 
-  it.each(forEver)(
-    'fails the task after three calls and releases its hold: $fault of family $family [limit-4]',
-    async (one) => {
-      const record = await underWay.get(nameOf(one))
-      expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
-      expect(await callsOf(one)).toHaveLength(3)
-      const taskId = record?.task_id ?? ''
-      expect(await outcomesOf(service.pool, taskId)).toEqual(Array(3).fill(one.outcome))
-      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-    },
-  )
-
-  it.each(once)(
-    'is followed by another call with the same upstream key: $fault of family $family [limit-4]',
-    async (one) => {
-      const record = await underWay.get(nameOf(one))
-      expect(record?.status).toBe('succeeded')
-      const keys = (await callsOf(one)).map(({ idempotencyKey }) => idempotencyKey)
-      expect(keys).toEqual([keys[0], keys[0]])
-      const taskId = record?.task_id ?? ''
-      expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome, 'succeeded image'])
-      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
-    },
-  )
-
-  it('never makes the gateway request a URL that an upstream names [answer-4]', async () => {
+  it('never made the gateway request a URL that an upstream names, and hold no credits [answer-4]', async () => {
     expect(await service.simulator.strayRequests()).toBe(0)
+    expect(await balanceOf(service.pool, account.accountId)).toMatchObject({ held: 0 })
   })
-})
 
-describe('tasks that failed', () => {
-  type Ended = { readonly taskId: string; readonly code: string; readonly model: string }
-  let failed: readonly Ended[]
-  beforeAll(async () => {
-    await Promise.all(underWay.values())
-    const { rows } = await service.pool.query<Ended>(
-      `select task_id as "taskId", failure_code as code, model from task
-       where status = 'failed' and account_id = $1`,
-      [account.accountId],
-    )
-    failed = rows
+  it('and failed are the only failed runs in Temporal, by failure code, account, model and channel', async () => {
+    const idsOf = async (some: readonly Case[]) => {
+      const records = await Promise.all(some.map(async (one) => ended.get(one)))
+      return records.map((record) => record?.task_id ?? '').toSorted()
+    }
+    const failed = cases.filter(({ code }) => code !== undefined)
+    const runs = `ExecutionStatus = 'Failed' AND DarkroomAccount = '${account.accountId}'`
+    await expect.poll(() => found(runs)).toEqual(await idsOf(failed))
+    for (const [code, some] of Map.groupBy(failed, (one) => one.code)) {
+      const query = `${runs} AND DarkroomFailureCode = '${code}'`
+      await expect.poll(() => found(query)).toEqual(await idsOf(some))
+    }
+    for (const [family, some] of Map.groupBy(failed, (one) => one.family)) {
+      const channel = `DarkroomChannel = '${family.toLowerCase()}-main'`
+      for (const query of [`DarkroomModel = '${models[family]}'`, channel]) {
+        await expect.poll(() => found(`${runs} AND ${query}`)).toEqual(await idsOf(some))
+      }
+    }
   })
 
   /** Returns the tasks whose runs Temporal finds. It indexes a run some moments after its end. */
-  const found = (query: string) => async (): Promise<readonly string[]> => {
+  async function found(query: string): Promise<readonly string[]> {
     const { client: temporal } = service.temporal.temporal
     const ids: string[] = []
-    for await (const run of temporal.workflow.list({ query }))
+    for await (const run of temporal.workflow.list({ query })) {
       ids.push(run.workflowId.slice('image/'.length))
+    }
     return ids.toSorted()
   }
-
-  it('are the only failed runs in Temporal, by failure code, account, model and channel', async () => {
-    const ids = (picked: readonly Ended[]) => picked.map(({ taskId }) => taskId).toSorted()
-    const runs = `ExecutionStatus = 'Failed' AND DarkroomAccount = '${account.accountId}'`
-    await expect.poll(found(runs)).toEqual(ids(failed))
-    expect(new Set(failed.map(({ code }) => code)).size).toBeGreaterThan(4)
-    for (const [code, some] of Map.groupBy(failed, (one) => one.code)) {
-      const query = `${runs} AND DarkroomFailureCode = '${code}'`
-      await expect.poll(found(query)).toEqual(ids(some))
-    }
-    for (const [family, model] of Object.entries(models)) {
-      const some = ids(failed.filter((one) => one.model === model))
-      await expect.poll(found(`${runs} AND DarkroomModel = '${model}'`)).toEqual(some)
-      const ofChannel = `DarkroomChannel = '${family.toLowerCase()}-main'`
-      await expect.poll(found(`${runs} AND ${ofChannel}`)).toEqual(some)
-    }
-  })
-})
-
-it('no credits stay held', async () => {
-  expect(await balanceOf(service.pool, account.accountId)).toMatchObject({ held: 0 })
 })

@@ -58,17 +58,6 @@ describe.concurrent('a webhook', () => {
     })
   })
 
-  it('receives a failed task with its error [hook-9]', async () => {
-    const hook = await world.newHook()
-    await hook.client.register(hook.url)
-    const prompt = 'webhooks [sim:status=400] a lighthouse'
-    const { task_id: taskId } = await hook.client.accepted(generateBody({ prompt }))
-    const record = await hook.client.ended(taskId)
-    const [received] = await hook.waitFor(1)
-    expect(received && eventOf(received)).toMatchObject({ type: 'task.failed', data: record })
-    expect(record.error?.code).toBe('upstream_invalid_request')
-  })
-
   it.each([
     [{ url: 'https://169.254.169.254/' }, 'invalid_value', 'url'],
     [{ url: 'https://user:password@example.com/' }, 'invalid_value', 'url'],

@@ -54,8 +54,7 @@ const startedState = 2
 
 /**
  * Returns what a pending `produceImage` activity shows in addition to the task's row: a wait between two executions of
- * the activity, or the stage in its last heartbeat. Returns `undefined` when no such activity is pending, and while its
- * first execution waits for a slot of a worker, because the task is then simply queued.
+ * the activity, or the stage in its last heartbeat. Returns `undefined` when no such activity is pending.
  */
 function runStageOf(
   pendingActivities: readonly PendingActivity[] | null | undefined,
@@ -64,7 +63,8 @@ function runStageOf(
   if (activity === undefined) return undefined
   const state = Number(activity.state)
   if (state === startedState) return { stage: stageOf(activity) }
-  if (state !== scheduledState || (activity.attempt ?? 1) <= 1) return undefined
+  if (state !== scheduledState) return undefined
+  if ((activity.attempt ?? 1) <= 1) return { stage: 'accepted' }
   const { seconds, nanos } = activity.nextAttemptScheduleTime ?? {}
   if (seconds === undefined || seconds === null) return { stage: 'waiting' }
   const untilMs = seconds.toNumber() * 1_000 + Math.floor((nanos ?? 0) / 1_000_000)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { modelIds } from '../../src/domain/models/models.ts'
 import { model as modelResponse, modelList } from '../../src/schema/answers/models.ts'
 import OpenAI from 'openai'
+import { until } from '../support/timing.ts'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { content, generate } from '../support/clients/syncCalls.ts'
@@ -104,7 +105,7 @@ describe('GET /v1/models', () => {
 })
 
 describe('the headers about credits', () => {
-  it('say what a submit holds, also when it is repeated with its key, and on the lookup of an ended task what it cost: 0 when it failed [account-5, account-6]', async () => {
+  it('say what a submit holds, also when it is repeated with its key, and on the lookup of an ended task what it cost: 0 when it failed [account-5, account-6, account-8]', async () => {
     const client = createClient(service.url, (await service.account()).secret)
     const live = generateBody({ prompt: 'account live [sim:hold]', quality: 'low' })
     const key = { 'Idempotency-Key': 'held' }
@@ -116,6 +117,11 @@ describe('the headers about credits', () => {
     const { task_id: taskId } = await client.accepted(live, key)
     expect((await client.lookup(taskId)).headers.get('x-credits-charged')).toBeNull()
     await service.simulator.waitForCalls(1, { prompt: 'account live' })
+    // The stage is asked for once a second.
+    await until('the stage of the call', async () => {
+      const { headers } = await client.lookup(taskId)
+      return headers.get('x-task-stage') === 'calling' || undefined
+    })
     await service.simulator.release({ prompt: 'account live' })
     const failed = await client.accepted(generateBody({ prompt: '[sim:moderation]' }))
     for (const [ended, charged] of [

@@ -24,6 +24,7 @@ export function pollAfterSeconds(run: RunStage | undefined, nowMs: number): numb
       const waitSeconds = Math.ceil(((run.untilMs ?? nowMs) - nowMs) / 1000)
       return Math.min(pollSecondsMax, Math.max(pollIntervalSeconds, waitSeconds))
     }
+    case 'accepted':
     case 'calling':
       return pollIntervalSeconds
     default:

@@ -63,6 +63,8 @@ export type TaskAsset = {
 
 /** What the run of a live task does now, as Temporal knows it. The task's row says only `queued` or `processing`. */
 export type RunStage =
+  /** Its first execution waits for a worker. */
+  | { readonly stage: 'accepted' }
   | { readonly stage: 'waiting'; readonly untilMs?: number }
   | { readonly stage: 'calling' }
   | { readonly stage: 'storing' }

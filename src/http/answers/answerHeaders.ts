@@ -37,6 +37,10 @@ export const answerHeaders = {
   ],
   'X-Credits-Held': ['Credits that this request holds until its task ends.', digits],
   'X-Credits-Charged': ['Credits that the task cost. 0 when it failed.', digits],
+  'X-Task-Stage': [
+    'What is done for a live task: it waits for a worker, or for an upstream, is being called for, or its image is being stored.',
+    '^(accepted|waiting|calling|storing)$',
+  ],
   'Preference-Applied': [
     'The preference of the request that was honoured (RFC 7240), such as `wait=30`.',
   ],

@@ -32,8 +32,8 @@ const getTaskRoute = accountRoute({
   answers: {
     200: {
       description:
-        'The record. `Retry-After` is present until the task has ended, `X-Credits-Charged` after it.',
-      headers: ['Retry-After?', 'X-Credits-Charged?', 'Preference-Applied?'],
+        'The record. `Retry-After` is present until the task has ended, `X-Credits-Charged` after it. `X-Task-Stage` says more about a live task, where Temporal answers in time.',
+      headers: ['Retry-After?', 'X-Task-Stage?', 'X-Credits-Charged?', 'Preference-Applied?'],
       content: json(taskRecord),
     },
   },
@@ -62,6 +62,7 @@ export function getTask(parts: ApiParts): AccountHandler {
       // many clients may wait at the same time.
       const isAsked = task.startedAtMs !== undefined && waitSeconds === undefined
       const stage = isAsked ? await parts.tasks.runStage(task.taskId) : undefined
+      if (stage !== undefined) context.set('X-Task-Stage', stage.stage)
       context.set('Retry-After', String(pollAfterSeconds(stage, task.nowMs)))
     }
     setCreditsCharged(context, task)

@@ -22,7 +22,7 @@ const mayFinish = join(folder, 'may-finish')
 const packages = 40
 
 beforeAll(async () => {
-  const built = await buildGoTools(temporalTools, { env: process.env, show: () => {} })
+  const built = await buildGoTools(temporalTools, () => {})
   if (built.kind === 'failed') throw new Error(built.why)
   mkdirSync(bin)
   const fakeGo = `#!/bin/sh

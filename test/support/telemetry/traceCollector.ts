@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
@@ -53,13 +54,13 @@ export type CollectedSpan = ReturnType<typeof decode>[number]
 /** A collector that accepts OTLP over HTTP as protobuf and keeps every body. */
 export async function startTraceCollector() {
   const bodies: Buffer[] = []
-  const server = createServer((incoming, response) => {
-    void buffer(incoming).then((body) => {
-      const zipped = incoming.headers['content-encoding'] === 'gzip'
-      if (incoming.url === '/v1/traces') bodies.push(zipped ? gunzipSync(body) : body)
-      response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
-    })
-  })
+  const receive = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const body = await buffer(incoming)
+    const zipped = incoming.headers['content-encoding'] === 'gzip'
+    if (incoming.url === '/v1/traces') bodies.push(zipped ? gunzipSync(body) : body)
+    response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+  }
+  const server = createServer((incoming, response) => void receive(incoming, response))
   const port = await portOf(server)
   return {
     url: `http://127.0.0.1:${port}`,

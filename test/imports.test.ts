@@ -199,4 +199,20 @@ describe('the table of imports', () => {
     })
     expect(unused).toEqual([])
   })
+
+  it('leads to no file and no package that the Docker image lacks: src/dev and development dependencies', () => {
+    const { dependencies } = JSON.parse(textOf('package.json'))
+    const installed = Object.keys(dependencies)
+    const inImage = rooms.filter((room) => room !== 'src/dev')
+    const lacking = inImage.flatMap((room) =>
+      (allowedImports[room] ?? []).filter((allowed) => {
+        const isOurs = [...rooms, 'types:', 'node', 'words'].some((ours) =>
+          allowed.startsWith(ours),
+        )
+        return allowed === 'src/dev' || !(isOurs || installed.some((name) => isIn(name, allowed)))
+      }),
+    )
+    expect(lacking).toEqual([])
+    expect(textOf('.dockerignore').split('\n')).toContain('src/dev')
+  })
 })

@@ -1,7 +1,6 @@
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Environment } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import type { Program } from './command.ts'
 import { spawnBound, StartError } from './command.ts'
@@ -15,12 +14,11 @@ export type Part = Program & {
    * The name of its log in DATA_DIR/logs. Without one, its output goes where the output of this process goes.
    */
   readonly log?: string
-  /** The signal that asks the part to end cleanly. Default: SIGTERM. */
-  readonly stopSignal?: NodeJS.Signals
-  /** Whether the part is waited for, however long it takes to end. Others get SIGKILL after `stopGraceMs`. */
-  readonly hasCalls?: boolean
-  /** The exit code by which the part refuses its configuration. */
-  readonly refusedExitCode?: number
+  /**
+   * Whether the part is a process of Darkroom: it refuses its configuration by the exit code 2, and is waited for, however
+   * long it takes to end. Others get SIGKILL after `stopGraceMs`.
+   */
+  readonly isOurs?: boolean
   /** Asks the part whether it is ready. Returns what is wrong, or `undefined`. Called again and again. */
   readonly faultOf: () => Promise<string | undefined>
 }
@@ -33,8 +31,6 @@ export type Launch = {
    * The file descriptor of the lock of DATA_DIR. Each part keeps it open as long as it runs: see `lockFile`.
    */
   readonly lockFd: number
-  /** The environment of this process. */
-  readonly env: Environment
   readonly say: Say
   readonly show: Show
   /** Every started part, in the order of their start. */
@@ -70,7 +66,7 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
   const refusal =
     `${part.name} refuses its configuration, so it is not started again. ` +
     'Its message above says why.'
-  const isRefusal = (end: string | undefined) => end === `exit ${part.refusedExitCode}`
+  const isRefusal = (end: string | undefined) => part.isOurs === true && end === 'exit 2'
   const refused = Promise.withResolvers<string>()
   const stopped = new AbortController()
   let current = spawnPart()
@@ -78,9 +74,9 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
 
   const stop = async (): Promise<void> => {
     stopped.abort()
-    current.kill(part.stopSignal ?? 'SIGTERM')
+    current.kill(part.endSignal ?? 'SIGTERM')
     const endNow = () => current.kill('SIGKILL')
-    const timer = part.hasCalls === true ? undefined : setTimeout(endNow, stopGraceMs)
+    const timer = part.isOurs === true ? undefined : setTimeout(endNow, stopGraceMs)
     await current.ended
     await kept
     clearTimeout(timer)

@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { Environment } from '../config.ts'
+import { inheritedEnvironment } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 
 /**
@@ -22,8 +23,8 @@ export type Surroundings = {
 export type Program = Surroundings & {
   readonly file: string
   readonly args: readonly string[]
-  /** The signal that ends the program when this process ends without stopping it. Default: SIGKILL. */
-  readonly lostSignal?: NodeJS.Signals
+  /** The signal that ends the program. Default: SIGTERM, and SIGKILL when this process ends without stopping it. */
+  readonly endSignal?: NodeJS.Signals
 }
 
 type CommandOptions = Surroundings & {
@@ -63,15 +64,15 @@ export async function runCommand(
 }
 
 /**
- * Starts a program that ends with this process: the kernel or a shell sends it `lostSignal`. `ended` resolves to
+ * Starts a program that ends with this process: the kernel or a shell sends it a signal. `ended` resolves to
  * `exit 1`, a signal's name, or the reason why it could not be started. `end` gives the same, or `undefined` as long as it runs.
  */
 export function spawnBound(
   program: Program,
   options: { readonly stdio: ('pipe' | 'inherit' | number)[]; readonly detached?: boolean },
 ) {
-  const { within = [], file, args, lostSignal = 'SIGKILL', env, cwd } = program
-  const line = [...within, ...boundToThisProcess(lostSignal), file, ...args]
+  const { within = [], file, args, endSignal = 'SIGKILL', env, cwd } = program
+  const line = [...within, ...boundToThisProcess(endSignal), file, ...args]
   const child = spawn(line[0] ?? file, line.slice(1), {
     ...options,
     env: { ...env },
@@ -108,7 +109,9 @@ function boundToThisProcess(signal: NodeJS.Signals): readonly string[] {
  * Returns the variables that PostgreSQL and Temporal get. All others are left out: they may be secrets, and
  * variables such as PGDATA would change what PostgreSQL does.
  */
-export function basicEnvironment(env: Environment): Readonly<Record<string, string>> {
+export function basicEnvironment(): Readonly<Record<string, string>> {
   const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TZ']
-  return Object.fromEntries(names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])))
+  return Object.fromEntries(
+    Object.entries(inheritedEnvironment()).filter(([name]) => names.includes(name)),
+  )
 }

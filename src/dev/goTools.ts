@@ -3,7 +3,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
-import type { Environment } from '../config.ts'
 import { runCommand } from './command.ts'
 import { lockFile, makePrivateFolder } from './dataDir.ts'
 import type { Show } from './terminal.ts'
@@ -26,8 +25,6 @@ export type GoBuild =
   | { readonly kind: 'built'; readonly binDir: string; readonly key: string }
   | { readonly kind: 'failed'; readonly why: string }
 
-type BuildOptions = { readonly env: Environment; readonly show: Show }
-
 const buildTimeoutMs = 30 * 60_000
 const versionTimeoutMs = 10_000
 /** A build leaves the processors to the service, which already makes images. */
@@ -40,7 +37,8 @@ const knownFrom = 0.05
  * Returns the cache folder that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or
  * ~/.cache/darkroom.
  */
-export function userCacheDir(env: Environment): string {
+export function userCacheDir(): string {
+  const { env } = process
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'darkroom')
 }
 
@@ -50,11 +48,11 @@ export function userCacheDir(env: Environment): string {
  * first. The folder gets its final name only when all programs are in it. Throws `StartError` when another
  * user owns the cache, because that user could replace the programs.
  */
-export async function buildGoTools(given: GoTools, options: BuildOptions): Promise<GoBuild> {
+export async function buildGoTools(given: GoTools, show: Show): Promise<GoBuild> {
   const { name, title } = given
-  const { env, show } = options
+  const { env } = process
   const key = moduleKey(given)
-  const cacheDir = userCacheDir(env)
+  const cacheDir = userCacheDir()
   const binDir = join(cacheDir, `${name}-${key}`)
   await makePrivateFolder(cacheDir, 'XDG_CACHE_HOME')
   if (existsSync(binDir)) return { kind: 'built', binDir, key }
@@ -75,7 +73,7 @@ export async function buildGoTools(given: GoTools, options: BuildOptions): Promi
     )
     for (const each of drafts) await rm(join(cacheDir, each), { recursive: true, force: true })
     await mkdir(draft)
-    const why = await build(given, draft, options)
+    const why = await build(given, draft, show)
     if (why !== undefined) return { kind: 'failed', why }
     await rename(draft, binDir)
     return { kind: 'built', binDir, key }
@@ -99,14 +97,14 @@ function moduleKey({ moduleDir, tools }: GoTools): string {
 async function build(
   { title, moduleDir, tools }: GoTools,
   draft: string,
-  { env, show }: BuildOptions,
+  show: Show,
 ): Promise<string | undefined> {
   let onOutput: (text: string) => void = () => undefined
   const go = (...args: readonly string[]) =>
     runCommand('go', args, {
       // Go flags and workspaces of this machine must not change the pinned build. With GOTOOLCHAIN=auto, a Go
       // that is too old downloads the version that go.mod names.
-      env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off', GOTOOLCHAIN: 'auto' },
+      env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off', GOTOOLCHAIN: 'auto' },
       within: aside,
       cwd: moduleDir,
       timeoutMs: buildTimeoutMs,

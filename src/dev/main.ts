@@ -19,7 +19,6 @@ import { StartError } from './command.ts'
 import { embeddedAdminKey, lockFile, makePrivateFolder, writeSecretFile } from './dataDir.ts'
 import { announcement, openDemoAccount } from './demo.ts'
 import { serviceEnvironment } from './environment.ts'
-import { userCacheDir } from './goTools.ts'
 import { requireFreePorts } from './ports.ts'
 import { ensureDatabase, startPostgres } from './postgres.ts'
 import { startService } from './service.ts'
@@ -85,10 +84,7 @@ async function start(): Promise<void> {
   await makePrivateFolder(dataDir, 'DATA_DIR')
   const lockFd = await lockDataDir(dataDir)
   await requireFreePorts(config)
-  if (config.temporalAddress === undefined) {
-    await makePrivateFolder(userCacheDir(process.env), 'XDG_CACHE_HOME')
-  }
-  const launch: Launch = { dataDir, lockFd, env: process.env, say, show, children: embedded }
+  const launch: Launch = { dataDir, lockFd, say, show, children: embedded }
   const givenUrl = config.databaseUrl
   const postgres =
     givenUrl === undefined ? await startPostgres(config.postgresPort, launch) : undefined

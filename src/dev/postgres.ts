@@ -31,7 +31,7 @@ const socketPathBytesMax = 103
  */
 export async function startPostgres(port: number, launch: Launch) {
   const { dataDir } = launch
-  const env = basicEnvironment(launch.env)
+  const env = basicEnvironment()
   const pgData = join(dataDir, 'postgres')
   const binDir = join(findPrograms(), 'bin')
   const within = await withoutRoot(env)
@@ -64,8 +64,7 @@ export async function startPostgres(port: number, launch: Launch) {
       within,
       log: 'postgres',
       // To PostgreSQL, SIGINT means a fast shutdown: it ends the sessions and writes a checkpoint.
-      stopSignal: 'SIGINT',
-      lostSignal: 'SIGINT',
+      endSignal: 'SIGINT',
       faultOf: () => faultOf(url('postgres')),
     },
     launch,

@@ -7,8 +7,6 @@ import type { ServiceName } from './environment.ts'
 import { processEnvironment, serviceAllocator, serviceNodeFlags } from './environment.ts'
 
 const titles = { api: 'The api', worker: 'The worker', admin: 'The admin process' } as const
-/** The exit code of `src/wiring/runProcess.ts` when the configuration is wrong. */
-const refusedExitCode = 2
 /** Limit for one answer of `/readyz`. Longer than the API process and the worker wait for their own parts. */
 const answerTimeoutMs = 5_000
 
@@ -38,8 +36,7 @@ export async function startService(
         file: process.execPath,
         args: [...serviceNodeFlags[name], script, '--exit-with-parent'],
         env: { ...serviceAllocator, ...processEnvironment(name, environment) },
-        hasCalls: true,
-        refusedExitCode,
+        isOurs: true,
         faultOf: async () => {
           const faults = urls.map((url) => httpFault(`${url}/readyz`, answerTimeoutMs))
           return (await Promise.all(faults)).find((fault) => fault !== undefined)

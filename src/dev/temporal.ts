@@ -64,7 +64,7 @@ export async function provideTemporal(
     say(`Temporal is ready at ${temporalAddress}.`)
     return
   }
-  const programs = await findTemporal(launch)
+  const programs = await findTemporal(show)
   show("Starting Temporal's server")
   switch (programs.kind) {
     case 'dev-server':
@@ -181,12 +181,12 @@ async function startServer(
   launch: Launch,
   program: Pick<Part, 'file' | 'args'> & { readonly env?: Readonly<Record<string, string>> },
 ): Promise<void> {
-  const { dataDir, env } = launch
+  const { dataDir } = launch
   await startChild(
     {
       ...program,
       name: 'Temporal',
-      env: { ...basicEnvironment(env), ...program.env },
+      env: { ...basicEnvironment(), ...program.env },
       cwd: dataDir,
       log: 'temporal-server',
       faultOf: () => faultOf(config),
@@ -198,7 +198,7 @@ async function startServer(
 /** Starts the UI of the real server. The development server has its UI in the same process. */
 async function startUi(binDir: string, given: Config, launch: Launch): Promise<void> {
   const { temporalPort, temporalUiPort: port, temporalNamespace: defaultNamespace } = given
-  const { dataDir, env, say } = launch
+  const { dataDir, say } = launch
   const root = join(dataDir, 'temporal-ui')
   const url = `http://127.0.0.1:${port}`
   const config = {
@@ -219,7 +219,7 @@ async function startUi(binDir: string, given: Config, launch: Launch): Promise<v
       name: "Temporal's UI",
       file: join(binDir, 'temporal-ui'),
       args: ['--root', root, 'start'],
-      env: basicEnvironment(env),
+      env: basicEnvironment(),
       log: 'temporal-ui',
       faultOf: () => httpFault(url, callTimeoutMs),
     },

@@ -20,7 +20,7 @@ const temporalDatabases = [
 export async function prepareDatabases(
   { binDir, key }: { readonly binDir: string; readonly key: string },
   { port, user, password, url }: Postgres,
-  { dataDir, env }: Launch,
+  { dataDir }: Launch,
 ): Promise<void> {
   const versionPath = join(dataDir, 'temporal-schema')
   const version = (await readFile(versionPath, 'utf8').catch(() => '')).trim()
@@ -44,7 +44,7 @@ export async function prepareDatabases(
     const ran = await runCommand(
       join(binDir, 'temporal-sql-tool'),
       ['--plugin', 'postgres12_pgx', ...connection, ...args],
-      { env: { ...basicEnvironment(env), SQL_PASSWORD: password }, timeoutMs: sqlToolTimeoutMs },
+      { env: { ...basicEnvironment(), SQL_PASSWORD: password }, timeoutMs: sqlToolTimeoutMs },
     )
     if (!ran.ok)
       throw new StartError(`temporal-sql-tool ${args[0]} failed (${ran.end}):\n${ran.output}`)

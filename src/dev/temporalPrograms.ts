@@ -3,10 +3,10 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Launch } from './child.ts'
 import { runCommand, StartError } from './command.ts'
 import type { GoTools } from './goTools.ts'
 import { buildGoTools, userCacheDir } from './goTools.ts'
+import type { Show } from './terminal.ts'
 
 /**
  * What runs as Temporal. `server`: the real server and its tools are in the folder `binDir`, and `key` identifies
@@ -38,16 +38,14 @@ const reasonCharsMax = 120
  * built with Go. Second is `temporal` on PATH. Third is the CLI that the SDK downloads. Throws `StartError` when there
  * is none.
  */
-export async function findTemporal({
-  env,
-  show,
-}: Pick<Launch, 'env' | 'show'>): Promise<TemporalPrograms> {
-  const built = await buildGoTools(temporalTools, { env, show })
+export async function findTemporal(show: Show): Promise<TemporalPrograms> {
+  const { env } = process
+  const built = await buildGoTools(temporalTools, show)
   if (built.kind === 'built') return { kind: 'server', binDir: built.binDir, key: built.key }
   const onPath = await runCommand('temporal', ['--version'], { env, timeoutMs: versionTimeoutMs })
   if (onPath.ok) return { kind: 'dev-server', file: 'temporal', version: onPath.output }
   show('Downloading the Temporal CLI')
-  const downloaded = await downloadCli(join(userCacheDir(env), 'temporal-cli'))
+  const downloaded = await downloadCli(join(userCacheDir(), 'temporal-cli'))
   if ('file' in downloaded) return { kind: 'dev-server', ...downloaded }
   throw new StartError(
     `its server is not built (${built.why}), \`temporal\` is not on PATH, and the Temporal CLI cannot be ` +

@@ -1,16 +1,15 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildGoTools } from '../../src/dev/goTools.ts'
 import { temporalTools } from '../../src/dev/temporalPrograms.ts'
-import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generateMany, makesImages } from '../support/clients/syncCalls.ts'
 import { freeStartPorts } from '../support/ports.ts'
 import { createSimulatorClient } from '../support/simulatorClient.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
+import { demoClient, memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
 import { timed, until } from '../support/timing.ts'
 
 // The first start on a machine. Only Go is replaced, by a script that builds as long as a test wants, and then copies
@@ -22,7 +21,7 @@ const mayFinish = join(folder, 'may-finish')
 const packages = 40
 
 beforeAll(async () => {
-  const built = await buildGoTools(temporalTools, { env: process.env, show: () => {} })
+  const built = await buildGoTools(temporalTools, () => {})
   if (built.kind === 'failed') throw new Error(built.why)
   mkdirSync(bin)
   const fakeGo = `#!/bin/sh
@@ -64,8 +63,7 @@ describe("a start that builds Temporal's server", () => {
     const own = { XDG_CACHE_HOME: `${dataDir}-cache`, PATH: `${bin}:${process.env['PATH']}` }
     const start = await spawnStart(dataDir, `${dataDir}.log`, { ...ports, ...own })
     const environment = await start.ready(stackStartMsMax, { withTemporal: false })
-    const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
-    return { start, client: createClient(environment['PUBLIC_URL'] ?? '', key), environment }
+    return { start, client: demoClient(dataDir, environment['PUBLIC_URL']), environment }
   }
 
   it('makes images meanwhile, and shows how far the build is', async () => {

@@ -13,7 +13,6 @@ it("a start says that the operator's Temporal does not answer, and takes it as s
   const provided = provideTemporal(readConfig({ TEMPORAL_ADDRESS: way.address }), undefined, {
     dataDir: '',
     lockFd: 0,
-    env: {},
     say: (line) => said.push(line),
     show: () => {},
     children: [],

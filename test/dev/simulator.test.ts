@@ -85,10 +85,10 @@ describe('an image of the simulator', () => {
 
   it('has the size and the format that are asked for', async () => {
     const prompt = 'many words and 日本語 '.repeat(20)
-    const a = { aspectRatio: '16:9', imageSize: '2K' }
+    const a = { aspectRatio: '16:9', imageSize: '512' }
     const answers = [
       await callA([{ text: prompt }], a, drawing),
-      await callB(prompt, { size: '2048x1024' }, drawing),
+      await callB(prompt, { size: '1024x768' }, drawing),
       await callB(prompt, { output_format: 'jpeg', output_compression: 0 }, drawing),
       await callB(prompt, { output_format: 'webp' }, drawing),
     ]
@@ -97,8 +97,8 @@ describe('an image of the simulator', () => {
       return `${format} ${width}x${height}`
     })
     expect(await Promise.all(found)).toEqual([
-      'png 2752x1536',
-      'png 2048x1024',
+      'png 688x384',
+      'png 1024x768',
       'jpeg 1024x1024',
       'webp 1024x1024',
     ])

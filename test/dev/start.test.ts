@@ -16,7 +16,6 @@ import { beforeAll, expect, it } from 'vitest'
 import { startSimulator } from '../../src/dev/simulator/server.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
 import type { Client, TaskRecord } from '../support/clients/client.ts'
-import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate, generateMany, makesImages } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
@@ -30,7 +29,7 @@ import {
 import { createSimulatorClient } from '../support/simulatorClient.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { SpawnedStart } from '../support/stack/spawnStart.ts'
-import { memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
+import { demoClient, memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
 import { until } from '../support/timing.ts'
 
 const script = fileURLToPath(new URL('../../src/dev/main.ts', import.meta.url))
@@ -71,15 +70,14 @@ beforeAll(async () => {
 async function startOnDataDir(): Promise<void> {
   start = await spawnStart(dataDir, join(folder, 'log'), given)
   environment = await start.ready(stackStartMsMax)
-  const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
-  client = createClient(environment['PUBLIC_URL'] ?? '', key)
+  client = demoClient(dataDir, environment['PUBLIC_URL'])
 }
 
 it('makes an image for the demo account, whose key it prints only on a terminal', async () => {
   const answer = await generate(client, { prompt: 'The first of all images [sim:delay ms=10]' })
   expect(answer.status).toBe(200)
   await answer.arrayBuffer()
-  const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
+  const key = client.authorization.replace('Bearer ', '')
   expect(start.output()).toContain(`Key of account demo: in ${dataDir}/demo-key`)
   expect(start.output()).toContain(`curl -s ${environment['PUBLIC_URL']}/v1/images/tasks `)
   expect(start.output()).not.toContain(key)
@@ -292,11 +290,7 @@ it(
     expect(line).toContain('the worker carries out all tasks itself')
     expect(line).toContain('Go is not installed')
     expect(line).toContain('Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS')
-    const key = readFileSync(join(own, 'demo-key'), 'utf8').trim()
-    await makesImages(
-      createClient(`http://127.0.0.1:${ports.PORT}`, key),
-      'Alone [sim:delay ms=10]',
-    )
+    await makesImages(demoClient(own, `http://127.0.0.1:${ports.PORT}`), 'Alone [sim:delay ms=10]')
     expect(processesOn(own).length).toBeGreaterThan(4)
     npm.kill('SIGKILL')
     await until('the end of all parts', () => processesOn(own).length === 0 || undefined)

@@ -10,6 +10,7 @@ import { generateMany } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
 import { endFirst } from '../support/service/endProcess.ts'
+import { operatorActions } from '../support/service/operatorRuns.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -28,6 +29,7 @@ let service: TestService
 let client: Client
 const lost: string[] = []
 let stored: string
+let terminated: string
 let answers: ManyAnswers
 /** Times on the clock by which the simulator notes its calls. */
 let killedAt: number
@@ -37,10 +39,12 @@ beforeAll(async () => {
   client = createClient(service.url, (await service.account()).secret)
   stored = await submit('Stored [sim:hold]')
   await service.simulator.waitForCalls(1, { prompt: 'Stored' })
+  terminated = await submit(`Terminated [sim:${lostAtFirst}]`)
   for (let n = 0; n < submits; n += 1) lost.push(await submit(`Lost ${n} [sim:${lostAtFirst}]`))
   answers = generateMany(client, synchronous, `Waiting [sim:${lostAtFirst}]`).finally(() => {
     answeredAt = Date.now()
   })
+  await service.simulator.waitForCalls(1, { prompt: 'Terminated' })
   await service.simulator.waitForCalls(submits, { prompt: 'Lost' })
   await service.simulator.waitForCalls(synchronous, { prompt: 'Waiting' })
   await service.startWorker()
@@ -48,6 +52,7 @@ beforeAll(async () => {
   await endFirst(service.workers, 'SIGKILL')
   killedAt = Date.now()
   await unlock()
+  await operatorActions.terminate(service.temporal, terminated)
   return async () => {
     await assertLedgerVerifies(service.pool)
     await service.stop()
@@ -113,6 +118,13 @@ describe('kill -9 of a worker', () => {
       expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
       expect(await outcomesOf(service.pool, taskId)).toEqual(lostOnce)
     }
+  })
+
+  it('fails a task whose run an operator terminates then, and it costs nothing [money-8]', async () => {
+    expect((await client.ended(terminated)).error?.code).toBe('upstream_error')
+    expect(await outcomesOf(service.pool, terminated)).toEqual(['unknown worker_lost'])
+    expect(await moneyOf(service.pool, terminated)).toEqual(['hold', 'release'])
+    expect(await service.simulator.calls({ prompt: 'Terminated' })).toHaveLength(1)
   })
 
   it('lets each synchronous call be answered within 30 s, with one more call each [sync-10]', async () => {

@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
-import { endFirst } from '../support/service/endProcess.ts'
 import type { OperatorAction, End, Scenario } from '../support/service/operatorRuns.ts'
 import { operatorActions, createOperatorRuns } from '../support/service/operatorRuns.ts'
 import type { TestService } from '../support/service/testService.ts'
@@ -81,7 +80,7 @@ beforeAll(async () => {
     await operatorActions[name](service.temporal, taskId)
     unseen.set(name, taskId)
   }
-  await killThenTerminate()
+  await service.startWorker()
   for (const [name, scenario] of Object.entries(scenarios)) {
     const end = runs.play(name, scenario)
     end.catch(() => {})
@@ -89,26 +88,6 @@ beforeAll(async () => {
   }
   return () => service.stop()
 }, stackStartMsMax)
-
-const killedPrompt = 'Killed, then terminated'
-let killed: string
-
-/** Kills the only worker during a call, terminates the run of its task, and starts the worker of all scenarios. */
-async function killThenTerminate(): Promise<void> {
-  await service.startWorker()
-  killed = await runs.submit(`${killedPrompt} [sim:hold]`)
-  await service.simulator.waitForCalls(1, { prompt: killedPrompt })
-  await endFirst(service.workers, 'SIGKILL')
-  await operatorActions.terminate(service.temporal, killed)
-  await service.startWorker()
-  expect(await (await client.lookup(killed)).json()).toMatchObject({ status: 'processing' })
-  // As if the killed worker had been silent for a minute.
-  await service.pool.query(
-    `update worker_process set seen_at = now() - interval '1 minute' where process_id =
-       (select process_id from attempt where task_id = $1)`,
-    [killed],
-  )
-}
 
 async function played(name: Name): Promise<Omit<End, 'callsAtMs'> & { calls: number }> {
   const end = await ends.get(name)
@@ -213,15 +192,6 @@ describe('a run that is over', () => {
       expect(await runs.endOf(taskId, prompt)).toEqual({ ...before, run })
     },
   )
-})
-
-describe('a run that is terminated after its worker was killed during a call', () => {
-  it('costs nothing once the killed worker counts as lost', async () => {
-    const end = await runs.endOf(killed, killedPrompt)
-    expect(end).toMatchObject({ end: 'upstream_error', ...released, run: 'TERMINATED' })
-    expect(end.outcomes).toEqual(['unknown worker_lost'])
-    expect(end.callsAtMs).toHaveLength(1)
-  })
 })
 
 describe('the ledger after all tests', () => {

@@ -1,8 +1,6 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { silentMs } from '../../src/domain/limits.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
@@ -15,7 +13,7 @@ import { outcomesOf } from '../support/database/testAttempts.ts'
 import { freePort } from '../support/ports.ts'
 import { endFirst } from '../support/service/endProcess.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
-import { startTestProcess } from '../support/service/testProcess.ts'
+import { spawnTestProcess } from '../support/service/testProcess.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -127,15 +125,8 @@ describe('SIGTERM during calls', () => {
 
   // No other worker runs here: the test before has stopped it.
   it('stops a worker cleanly from its first beat on', async () => {
-    const beating = createServer((_request, response) => {
-      const asked = service.pool.query('select from worker_process')
-      void asked.then(({ rowCount }) => response.writeHead(rowCount === 1 ? 200 : 503).end())
-    }).listen(0, '127.0.0.1')
-    await once(beating, 'listening')
-    onTestFinished(() => void beating.close())
-    const folder = tempFolder()
-    const worker = await startTestProcess({
-      name: 'worker',
+    const rows = async () => (await service.pool.query('select from worker_process')).rowCount
+    const worker = spawnTestProcess({
       script: 'src/worker.ts',
       args: ['--exit-with-parent'],
       environment: {
@@ -143,12 +134,11 @@ describe('SIGTERM during calls', () => {
         PUBLIC_URL: 'https://images.example.test',
         WORKER_INTERNAL_PORT: String(await freePort()),
       },
-      logPath: join(folder, 'worker.log'),
-      readyUrl: `http://127.0.0.1:${Object(beating.address()).port}`,
+      logPath: join(tempFolder(), 'worker.log'),
     })
+    await worker.ready('worker', stackStartMsMax, async () => (await rows()) === 1)
     worker.signal('SIGTERM')
     expect(await worker.ended).toBe(0)
-    const { rowCount } = await service.pool.query('select from worker_process')
-    expect(rowCount).toBe(0)
+    expect(await rows()).toBe(0)
   })
 })

@@ -30,7 +30,7 @@ function composeCommand(): string {
 /** Starts a real S3 server on its own folder. Throws when the server cannot be built, so that no test is skipped. */
 export async function startS3Server() {
   const { show } = createTerminal(process.stderr)
-  const built = await buildGoTools(versitygwTool, { env: process.env, show })
+  const built = await buildGoTools(versitygwTool, show)
   if (built.kind === 'failed') throw new Error(`No S3 server to test against: ${built.why}`)
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-s3-'))
   const address = `127.0.0.1:${await freePort()}`

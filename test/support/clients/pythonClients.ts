@@ -23,10 +23,10 @@ export async function installPythonClients(): Promise<PythonClients> {
   const python = await runCommand('python3', ['-c', printVersion], { env, timeoutMs: 10_000 })
   if (!python.ok) return { kind: 'missing', why: 'python3 does not run' }
   const name = `python ${pinnedClients.join(' ')} ${python.output}`.replaceAll(/[^\w.]+/g, '-')
-  const folder = join(userCacheDir(env), name)
+  const folder = join(userCacheDir(), name)
   if (existsSync(folder)) return { kind: 'installed', folder }
   const draft = `${folder}.installing-${process.pid}`
-  await mkdir(userCacheDir(env), { recursive: true })
+  await mkdir(userCacheDir(), { recursive: true })
   try {
     const args = ['-m', 'pip', 'install', '--quiet', '--target', draft, ...pinnedClients]
     const pip = await runCommand('python3', args, { env, timeoutMs: installMsMax })

@@ -27,7 +27,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const terminal = createTerminal(process.stderr)
   const show: Show = (stage, detail) => terminal.show(`[stack] The tests wait. ${stage}`, detail)
   for (const tools of [temporalTools, versitygwTool]) {
-    await buildGoTools(tools, { env: process.env, show })
+    await buildGoTools(tools, show)
   }
   let calm: Promise<RunningCalm> | undefined
   const server = createServer((_request, response) => {

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { Client } from '../clients/client.ts'
+import { createClient } from '../clients/client.ts'
 import { freeStartPorts } from '../ports.ts'
 import { spawnTestProcess } from '../service/testProcess.ts'
 
@@ -66,6 +68,11 @@ export async function spawnStart(
       return Number(children.find((child) => commandOf(child).includes(parts[part])) ?? 0)
     },
   }
+}
+
+/** Returns a client of the demo account of the start on DATA_DIR, at the address of its API. */
+export function demoClient(dataDir: string, url: string | undefined): Client {
+  return createClient(url ?? '', readFileSync(join(dataDir, 'demo-key'), 'utf8').trim())
 }
 
 /**

@@ -1,28 +1,15 @@
 import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import protobuf from 'protobufjs'
-import { z } from 'zod'
 import { portOf } from '../upstream/testServers.ts'
 
-/** One exported span. Times are milliseconds. */
-export type CollectedSpan = {
-  readonly service: string
-  readonly traceId: string
-  readonly spanId: string
-  /** Empty for a root span. */
-  readonly parentId: string
-  readonly name: string
-  readonly startMs: number
-  readonly endMs: number
-  readonly attributes: Readonly<Record<string, string | number>>
-  /** The names of the span's events. */
-  readonly events: readonly string[]
-  readonly failed: boolean
-}
-
 /** The part of the OTLP trace messages that these tests read (opentelemetry-proto, trace.proto). */
-const otlp = protobuf.parse(`
+const message = protobuf
+  .parse(
+    `
   syntax = "proto3";
   message Request { repeated ResourceSpans resourceSpans = 1; }
   message ResourceSpans { Resource resource = 1; repeated ScopeSpans scopeSpans = 2; }
@@ -37,51 +24,43 @@ const otlp = protobuf.parse(`
   message Status { int32 code = 3; }
   message KeyValue { string key = 1; Value value = 2; }
   message Value { oneof of { string text = 1; bool flag = 2; int64 whole = 3; double number = 4; } }
-`).root
+`,
+  )
+  .root.lookupType('Request')
 
-const attribute = z.object({
-  key: z.string(),
-  value: z.object({ text: z.string(), whole: z.number(), number: z.number() }).partial(),
-})
-const hex = z.instanceof(Uint8Array).transform((bytes) => Buffer.from(bytes).toString('hex'))
-const request = z.object({
-  resourceSpans: z.array(
-    z.object({
-      resource: z.object({ attributes: z.array(attribute) }),
-      scopeSpans: z.array(
-        z.object({
-          spans: z.array(
-            z.object({
-              traceId: hex,
-              spanId: hex,
-              parentSpanId: hex.default(''),
-              name: z.string(),
-              startTimeUnixNano: z.number(),
-              endTimeUnixNano: z.number(),
-              attributes: z.array(attribute).default([]),
-              events: z.array(z.object({ name: z.string() })).default([]),
-              status: z.object({ code: z.number().default(0) }).default({ code: 0 }),
-            }),
-          ),
-        }),
-      ),
-    }),
-  ),
-})
+type Attributes = readonly {
+  readonly key: string
+  readonly value: { readonly text?: string; readonly whole?: number; readonly number?: number }
+}[]
+type Request = {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: Attributes }
+    readonly scopeSpans: readonly {
+      readonly spans: readonly (Record<'traceId' | 'spanId' | 'parentSpanId', string> & {
+        readonly name: string
+        readonly startTimeUnixNano: number
+        readonly endTimeUnixNano: number
+        readonly attributes: Attributes
+        readonly events: readonly { readonly name: string }[]
+        readonly status: { readonly code: number } | null
+      })[]
+    }[]
+  }[]
+}
+
+/** One exported span. Times are milliseconds, and the parent of a root span is empty. */
+export type CollectedSpan = ReturnType<typeof decode>[number]
 
 /** A collector that accepts OTLP over HTTP as protobuf and keeps every body. */
 export async function startTraceCollector() {
   const bodies: Buffer[] = []
-  const server = createServer((incoming, response) => {
-    const chunks: Buffer[] = []
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-    incoming.on('end', () => {
-      const body = Buffer.concat(chunks)
-      const zipped = incoming.headers['content-encoding'] === 'gzip'
-      if (incoming.url === '/v1/traces') bodies.push(zipped ? gunzipSync(body) : body)
-      response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
-    })
-  })
+  const receive = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const body = await buffer(incoming)
+    const zipped = incoming.headers['content-encoding'] === 'gzip'
+    if (incoming.url === '/v1/traces') bodies.push(zipped ? gunzipSync(body) : body)
+    response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+  }
+  const server = createServer((incoming, response) => void receive(incoming, response))
   const port = await portOf(server)
   return {
     url: `http://127.0.0.1:${port}`,
@@ -96,28 +75,34 @@ export async function startTraceCollector() {
   }
 }
 
-function decode(body: Buffer): readonly CollectedSpan[] {
-  const type = otlp.lookupType('Request')
-  const plain: unknown = type.toObject(type.decode(body), { longs: Number, bytes: Uint8Array })
-  return request.parse(plain).resourceSpans.flatMap(({ resource, scopeSpans }) =>
+function decode(body: Buffer) {
+  const plain = message.toObject(message.decode(body), {
+    longs: Number,
+    bytes: String,
+    defaults: true,
+  })
+  const { resourceSpans }: Request = JSON.parse(JSON.stringify(plain))
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans
       .flatMap(({ spans }) => spans)
       .map((span) => ({
         service: String(named(resource.attributes)['service.name']),
-        traceId: span.traceId,
-        spanId: span.spanId,
-        parentId: span.parentSpanId,
+        traceId: hexOf(span.traceId),
+        spanId: hexOf(span.spanId),
+        parentId: hexOf(span.parentSpanId),
         name: span.name,
         startMs: span.startTimeUnixNano / 1e6,
         endMs: span.endTimeUnixNano / 1e6,
         attributes: named(span.attributes),
         events: span.events.map(({ name }) => name),
-        failed: span.status.code === 2,
+        failed: span.status?.code === 2,
       })),
   )
 }
 
-function named(attributes: readonly z.infer<typeof attribute>[]): Record<string, string | number> {
+const hexOf = (base64: string) => Buffer.from(base64, 'base64').toString('hex')
+
+function named(attributes: Attributes): Readonly<Record<string, string | number>> {
   return Object.fromEntries(
     attributes.map(({ key, value }) => [key, value.text ?? value.whole ?? value.number ?? '']),
   )

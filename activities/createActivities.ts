@@ -1,10 +1,11 @@
-import type { ReportUnexpected } from './applicationFailure.ts'
 import { reportingUnexpected } from './applicationFailure.ts'
 import type { ProduceImageActivityDeps } from './produceImageActivity.ts'
 import { createProduceImageActivity } from './produceImageActivity.ts'
 import type { CancelReason, CancelResult } from '../src/store/tasks/ends.ts'
 
-type ActivityDeps = ProduceImageActivityDeps & CancelTaskDeps
+type ActivityDeps = ProduceImageActivityDeps & {
+  readonly cancelTask: (taskId: string, reason: CancelReason) => Promise<CancelResult>
+}
 
 /**
  * Creates the activities of the workflow. Histories contain the activities' names, so these names must never
@@ -13,25 +14,16 @@ type ActivityDeps = ProduceImageActivityDeps & CancelTaskDeps
 export function createActivities(deps: ActivityDeps) {
   return {
     produceImage: createProduceImageActivity(deps),
-    cancelTask: createCancelTaskActivity(deps),
+    /**
+     * Cancels a task, unless a call may have done work. It also returns true when the task was already cancelled. So if
+     * Temporal repeats the activity, the second execution returns the same.
+     */
+    cancelTask: ({ taskId }: { readonly taskId: string }): Promise<boolean> =>
+      reportingUnexpected(deps.onUnexpected, { activity: 'cancelTask', taskId }, async () => {
+        return (await deps.cancelTask(taskId, 'asked')) === 'cancelled'
+      }),
   }
 }
 
 /** The type of the activities. The workflow imports nothing else from this folder. */
 export type Activities = ReturnType<typeof createActivities>
-
-type CancelTaskDeps = {
-  readonly cancelTask: (taskId: string, reason: CancelReason) => Promise<CancelResult>
-  readonly onUnexpected: ReportUnexpected
-}
-
-/**
- * Creates the activity that cancels a task, unless a call may have done work. It also returns true when the
- * task was already cancelled. So if Temporal repeats the activity, the second execution returns the same.
- */
-export function createCancelTaskActivity(deps: CancelTaskDeps) {
-  return ({ taskId }: { readonly taskId: string }): Promise<boolean> =>
-    reportingUnexpected(deps.onUnexpected, { activity: 'cancelTask', taskId }, async () => {
-      return (await deps.cancelTask(taskId, 'asked')) === 'cancelled'
-    })
-}

@@ -47,14 +47,12 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
     const onStage = (next: Stage) => {
       stage = next
     }
-    const result = await withHeartbeats(
-      context,
-      () => stage,
-      () =>
-        reportingUnexpected(deps.onUnexpected, { activity: 'produceImage', taskId }, () =>
-          deps.produceImage({ taskId, giveUp, signal, onStage }),
-        ),
-    )
+    // A call that is shorter than one interval sends no heartbeat. This saves Temporal a write.
+    const heartbeats = setInterval(() => context.heartbeat(stage), heartbeatIntervalMs)
+    const about = { activity: 'produceImage', taskId } as const
+    const result = await reportingUnexpected(deps.onUnexpected, about, () =>
+      deps.produceImage({ taskId, giveUp, signal, onStage }),
+    ).finally(() => clearInterval(heartbeats))
     switch (result.kind) {
       case 'succeeded':
         return { outcome: 'succeeded' }
@@ -72,22 +70,5 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
       default:
         return assertNever(result)
     }
-  }
-}
-
-/**
- * Runs the work, and sends `details()` as a heartbeat at each interval. If the work is shorter than one
- * interval, no heartbeat is sent. This saves Temporal a write.
- */
-async function withHeartbeats<Value>(
-  context: Pick<Context, 'heartbeat'>,
-  details: () => unknown,
-  work: () => Promise<Value>,
-): Promise<Value> {
-  const timer = setInterval(() => context.heartbeat(details()), heartbeatIntervalMs)
-  try {
-    return await work()
-  } finally {
-    clearInterval(timer)
   }
 }

@@ -114,7 +114,7 @@ export async function openApp(
  * Opens tracing. Returns `undefined` when no collector is configured, and then does not load the tracing
  * library.
  */
-export async function openTracing(
+async function openTracing(
   { otlpEndpoint }: Pick<Config, 'otlpEndpoint'>,
   parts: { readonly process: 'api' | 'worker'; readonly pool: Pool; readonly log: Logger },
 ): Promise<Tracing | undefined> {

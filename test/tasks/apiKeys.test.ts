@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { defined } from '../../src/domain/defined.ts'
 import { randomText } from '../../src/domain/ids.ts'
 import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
 import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
@@ -17,13 +16,9 @@ function authenticateWith(peppers = [pepper]) {
   return createAuthenticate({ store: createTaskStore(database.pool), peppers })
 }
 
-async function issue(
-  given: { expiresInMs?: number; models?: readonly ['familya-3-pro-image'] } = {},
-) {
-  const { pool } = database
-  const caller = await createTestCaller(pool, 0, given.models)
-  const terms = defined({ expiresInMs: given.expiresInMs })
-  return { caller, ...(await issueTestKey(pool, caller.accountId, pepper, terms)) }
+async function issue() {
+  const { accountId } = await createTestCaller(database.pool, 0)
+  return issueTestKey(database.pool, accountId, pepper)
 }
 
 describe('authenticate', () => {

@@ -45,8 +45,8 @@ export const overview = z
  * - `answer`: a call is under way.
  * - `backoff`: the pause after a call with an unknown outcome.
  * - `worker`: a channel of the family may be called now.
- * - `place`, `slow_start`, `cooldown`, `resume`: what keeps calls of the model from every channel of the family: its
- *   places are taken, few calls at once after a cooldown, a cooldown, a pause. Where channels differ, the first of these.
+ * - `place`, `cooldown`, `resume`: what keeps calls of the model from every channel of the family: its places are taken,
+ *   or the few that it has after a cooldown; a cooldown; a pause. Where channels differ, the first of these.
  * - `channel`: the family has no channel.
  */
 const waitingFor = z.string()

@@ -31,7 +31,7 @@ const queueSql = `
     select * from live order by created_at, task_id limit 100
   ), barred as materialized (
     select family, model, min(case bar
-        when 'full' then 2 when 'slow_start' then 3 when 'cooldown' then 4 when 'paused' then 5 else 1
+        when 'full' then 2 when 'cooldown' then 3 when 'paused' then 4 else 1
       end) as rank
     from (select distinct family, model from oldest where open_attempt is null) asked
       join unnest($1::text[], $2::text[], $3::integer[]) as each (name, of_family, places)
@@ -60,7 +60,7 @@ const queueSql = `
           when open_attempt is not null then 'answer'
           when exists (select from attempt where attempt.task_id = oldest.task_id and n = attempts
             and class = 'unknown' and closed_at > now() - interval '38 seconds') then 'backoff'
-          else coalesce((array['worker', 'place', 'slow_start', 'cooldown', 'resume'])[rank], 'channel')
+          else coalesce((array['worker', 'place', 'cooldown', 'resume'])[rank], 'channel')
         end) order by oldest.created_at, task_id), '[]')
       from oldest join account using (account_id) left join barred using (family, model))
   ) as queue`

@@ -46,20 +46,11 @@ const dueSql = `status = 'pending' and next_attempt_at <= statement_timestamp()
   and (claimed_until is null or claimed_until <= statement_timestamp())`
 
 /**
- * Each webhook with pending deliveries is found by one look-up in the index `webhook_delivery_due`, however many
- * deliveries it has. So is what it has due: with `exists`, a plan made on an empty table would read all deliveries.
+ * What a webhook has due is found by one look-up in the index `webhook_delivery_due`, however many deliveries it has:
+ * with `exists`, a plan made on an empty table would read all of them.
  */
 const lockSql = `
-  with recursive queued as (
-    (select webhook_id from webhook_delivery where status = 'pending' order by webhook_id limit 1)
-    union all
-    select (
-      select d.webhook_id from webhook_delivery d
-      where d.status = 'pending' and d.webhook_id > queued.webhook_id order by d.webhook_id limit 1)
-    from queued where queued.webhook_id is not null
-  )
-  select w.webhook_id as "webhookId"
-  from queued join webhook w using (webhook_id)
+  select w.webhook_id as "webhookId" from webhook w
   where w.status = 'active' and ($2 or w.failing_since is null)
     and (select true from webhook_delivery where webhook_id = w.webhook_id and ${dueSql}
       order by next_attempt_at limit 1)

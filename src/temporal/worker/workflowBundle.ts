@@ -10,7 +10,7 @@ export type WorkflowBundle = { readonly code: string }
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 /** A folder of the checkout, because other users of the machine cannot write code there. */
-const checkoutCacheDir = join(root, 'node_modules/.cache/darkroom/workflows')
+const cacheDir = join(root, 'node_modules/.cache/darkroom/workflows')
 /** All folders from which a workflow may import. A change in any file of these folders needs a new bundle. */
 const sourceFolders = ['workflows', 'src/domain']
 const bundler = join(root, 'src/temporal/worker/bundleWorkflows.ts')
@@ -22,7 +22,7 @@ const bundleBytesMax = 64 * 1024 * 1024
  * and some 150 MiB, so a process of its own makes it, and it is cached. The name of the cached script contains
  * a digest of the sources and of the SDK's version. If the cache cannot be written, every call makes the script.
  */
-export async function workflowBundle(cacheDir = checkoutCacheDir): Promise<WorkflowBundle> {
+export async function workflowBundle(): Promise<WorkflowBundle> {
   const path = join(cacheDir, `${await sourcesDigest()}.js`)
   const cached = await readFile(path, 'utf8').catch(() => undefined)
   if (cached !== undefined) return { code: cached }

@@ -9,7 +9,7 @@ import { moneyOf, newTask, openOf } from './transitionsModel.ts'
 // the same state.
 
 /** How many histories run. */
-export const histories = Number(process.env['MODEL_HISTORIES'] ?? 40)
+export const histories = Number(process.env['MODEL_HISTORIES'] ?? 24)
 export const firstSeed = Number(process.env['MODEL_SEED'] ?? 1)
 /** How many rounds of three steps at the same time a history has. */
 export const rounds = 20

@@ -74,12 +74,20 @@ export async function startPostgres(port: number, launch: Launch) {
 
 /**
  * PostgreSQL refuses to run as root. When this process runs as root, PostgreSQL runs as an ordinary user who may pass
- * the folders of root: so DATA_DIR stays closed to everybody else, and the checkout may be in a folder of root.
+ * the folders of root: so DATA_DIR stays closed to everybody else, and the checkout may be in a folder of root. Without
+ * `no_setuid_fixup`, access(2) would ignore the right, and PostgreSQL checks its own program with it. Returns the words
+ * that begin such a command, none for an ordinary user.
  */
-async function withoutRoot(env: Readonly<Record<string, string>>): Promise<readonly string[]> {
+export async function withoutRoot(
+  env: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
   if (process.getuid?.() !== 0) return []
   const ids = [`--reuid=${ordinaryUser}`, `--regid=${ordinaryUser}`, '--clear-groups']
-  const rights = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override']
+  const rights = [
+    '--securebits=+no_setuid_fixup',
+    '--inh-caps=+dac_override',
+    '--ambient-caps=+dac_override',
+  ]
   const probe = await runCommand('setpriv', [...ids, ...rights, 'true'], {
     env,
     timeoutMs: probeTimeoutMs,

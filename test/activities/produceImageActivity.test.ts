@@ -1,9 +1,10 @@
 import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ProduceImageActivityDeps } from '../../activities/produceImageActivity.ts'
 import { createProduceImageActivity } from '../../activities/produceImageActivity.ts'
 import { loggerOf } from '../../src/temporal/worker/runtime.ts'
+import { heartbeatIntervalMs } from '../../workflows/contract.ts'
 
 type Produce = ProduceImageActivityDeps['produceImage']
 
@@ -60,15 +61,20 @@ describe('the activity produceImage', () => {
     expect(await run()).toMatchObject(expected)
   })
 
-  it('reports an unexpected error and throws only its kind', async () => {
-    const error = Object.assign(new Error('connect to secret.example'), { code: 'ECONNREFUSED' })
+  it.each([
+    [
+      Object.assign(new Error('connect to secret.example'), { code: 'ECONNREFUSED' }),
+      'ECONNREFUSED',
+    ],
+    [new TypeError('the prompt is no text'), 'TypeError'],
+  ])('reports an unexpected error and throws only its kind: %s [answer-5]', async (error, kind) => {
     const { run, reported } = activityOver(async () => {
       throw error
     })
     const thrown = await run()
     expect(thrown).toMatchObject({
       type: 'Unexpected',
-      message: 'unexpected failure: ECONNREFUSED',
+      message: `unexpected failure: ${kind}`,
       nonRetryable: false,
     })
     expect(thrown instanceof Error && thrown.cause).toBeUndefined()
@@ -97,5 +103,18 @@ describe('the activity produceImage', () => {
     }, stopping.signal)
     expect(await run()).toMatchObject({ type: 'Wait', nextRetryDelay: 100 })
     expect(runs).toEqual([false])
+  })
+
+  it('tells Temporal the stage of a long call by its heartbeats, and stops with the call', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const { run, beats } = activityOver(async ({ onStage }) => {
+      onStage?.({ stage: 'calling', channel: 'b-main' })
+      await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
+      return { kind: 'succeeded' }
+    })
+    expect(await run()).toEqual({ outcome: 'succeeded' })
+    await vi.advanceTimersByTimeAsync(10 * heartbeatIntervalMs)
+    vi.useRealTimers()
+    expect(beats).toEqual([{ stage: 'calling', channel: 'b-main' }])
   })
 })

@@ -138,6 +138,8 @@ describe('the console', () => {
     expect(policy).toContain("default-src 'none'")
     expect(policy).toMatch(/script-src 'self' 'sha256-[A-Za-z0-9+/]{43}='/)
     expect(policy).toContain("require-trusted-types-for 'script'")
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
     expect(policy).not.toMatch(/unsafe|https?:|\*/)
     const [, script = ''] = /<script type="module" src="([^"]+)"/.exec(text) ?? []
     expect((await boss.get(`/${script}`, { Authorization: '' })).status).toBe(200)

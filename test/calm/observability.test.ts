@@ -25,7 +25,8 @@ const sdk = await until('a completed workflow', async () => {
   const text = await metricsAt(service.sdkUrl)
   return text.includes('temporal_workflow_completed') ? text : undefined
 })
-const exposed = readExposition(`${api}\n${await metricsAt(service.workerUrl)}\n${sdk}`)
+const worker = await metricsAt(service.workerUrl)
+const exposed = readExposition(`${api}\n${worker}\n${sdk}`)
 
 const dashboard = z.object({
   panels: z.array(
@@ -85,6 +86,14 @@ describe('the metrics in alerts and dashboard', () => {
     expect(ours.length).toBeGreaterThan(15)
     expect(ours.filter((name) => !shown.has(name))).toEqual([])
   })
+
+  it.each(['class="refused",reason="rate_limited"', 'class="succeeded",reason="image"'])(
+    'count the upstream calls with %s',
+    (outcome) => {
+      const count = `darkroom_upstream_calls_total{channel="a-main",${outcome}} `
+      expect(Number(worker.split(count)[1]?.split('\n')[0])).toBeGreaterThan(0)
+    },
+  )
 
   it("include metrics of Temporal's SDK, which a worker serves at TEMPORAL_METRICS_ADDRESS", () => {
     expect(sdk).toContain('temporal_worker_task_slots_available')

@@ -111,13 +111,17 @@ describe('SIGTERM during calls', () => {
     const { task_id } = await client().accepted(
       generateBody({ prompt: `${prompt} late [sim:delay ms=4000]` }),
     )
-    const answers = generateMany(client(), inFlight, `${prompt} [sim:delay ms=1500]`)
+    const answers = Promise.all([
+      generateMany(client(), inFlight - 1, `${prompt} [sim:delay ms=1500]`),
+      // Ends after the call of the run, whose end the worker awaits too.
+      generateMany(client(), 1, `${prompt} last [sim:delay ms=6500]`),
+    ])
     await begun(inFlight + 1, prompt)
     const ends = [endFirst(service.apis, 'SIGTERM'), endFirst(service.workers, 'SIGTERM')]
     expect(await Promise.all(ends)).toEqual([0, 0])
     // No worker runs now, so the stopped one has settled the task.
     expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'settle'])
-    expect((await answers).map((answer) => answer?.status)).toEqual(allSucceeded)
+    expect((await answers).flat().map((answer) => answer?.status)).toEqual(allSucceeded)
     const made = await calls(prompt)
     expect(made).toHaveLength(inFlight + 1)
     expect(made.filter(({ clientAborted }) => clientAborted)).toEqual([])

@@ -76,4 +76,10 @@ describe('a wrong field of a channel', () => {
     const issues = parsed.error?.issues ?? []
     expect(issues.map(({ path }) => path.slice(2).join('.'))).toEqual([place])
   })
+
+  it('is its name when another channel has it', () => {
+    const channel = { ...given, apiKeyEnv: 'KEY' }
+    const parsed = operatorFile.safeParse({ channels: [channel, channel] })
+    expect(parsed.error?.issues.map(({ path }) => path.join('.'))).toEqual(['channels.1.name'])
+  })
 })

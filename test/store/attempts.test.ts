@@ -54,7 +54,7 @@ describe('an attempt', () => {
       }
       return keys
     }
-    expect(await keysOf(unknown, refused, unknown)).toEqual(['-1', '-1', '-1'])
+    expect(await keysOf(unknown, refused, unknown, refused)).toEqual(['-1', '-1', '-1', '-1'])
     expect(await keysOf(refused, unknown, refused)).toEqual(['-1', '-2', '-2'])
   })
 })

@@ -41,6 +41,16 @@ const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false 
 const again: Verdict = { kind: 'retry', waitMs: 60_000 }
 const outcome = { httpStatus: 500, durationMs: 10 }
 
+it('an account has at most five webhooks, also when it registers eight more at once [hook-8]', async () => {
+  const atOnce = <Done>(one: () => Promise<Done>) => Array.from({ length: 8 }, one)
+  // Opens the connections, so that none of the eight has to wait for its own.
+  await Promise.all(atOnce(() => world.pool.query('select pg_sleep(0.1)')))
+  const registered = await Promise.allSettled(
+    atOnce(() => insertTestWebhook(world.pool, webhook.accountId)),
+  )
+  expect(registered.filter(({ status }) => status === 'fulfilled')).toHaveLength(4)
+})
+
 describe('the end of a task', () => {
   it('writes a delivery for each active webhook of its account and of no other [hook-10]', async () => {
     const second = await insertTestWebhook(world.pool, webhook.accountId)

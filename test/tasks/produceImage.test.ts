@@ -200,6 +200,21 @@ describe('every attempt is closed', () => {
     await expect(produce({ taskId })).rejects.toThrow('a bug')
     expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
   })
+
+  it('with its outcome, while PostgreSQL is away for a moment', async () => {
+    const { taskId } = await insertTask(world.pool)
+    let failuresLeft = 2
+    const closeAttempt = async (close: AttemptClose) => {
+      failuresLeft -= 1
+      if (failuresLeft >= 0) throw new Error('PostgreSQL restarts')
+      return world.attempts.closeAttempt(close)
+    }
+    const attempts = { ...world.attempts, closeAttempt }
+    const { call } = countedUpstream(rejected)
+    const produce = createTestProduceImage({ attempts, callUpstream: call })
+    expect(await produce({ taskId })).toMatchObject({ kind: 'failed' })
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['rejected content_policy'])
+  })
 })
 
 describe('a call that is surely not made', () => {

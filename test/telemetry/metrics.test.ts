@@ -23,6 +23,15 @@ describe('upstream calls', () => {
   })
 })
 
+it('a try of a webhook delivery is counted by its outcome, with its duration', async () => {
+  const registry = new Registry()
+  createRecorders(registry, []).webhookTry({ outcome: 'retry', durationMs: 300 })
+  const lines = (await registry.metrics()).split('\n')
+  expect(lines).toContain('darkroom_webhook_tries_total{outcome="retry"} 1')
+  expect(lines).toContain('darkroom_webhook_tries_total{outcome="delivered"} 0')
+  expect(lines).toContain('darkroom_webhook_try_duration_seconds_sum 0.3')
+})
+
 describe('the state of the installation', () => {
   const linesOf = async (state: () => Promise<readonly GaugeValue[]>) => {
     const pool = () => ({ total: 1, idle: 1, waiting: 0 })

@@ -59,7 +59,9 @@ export async function listAccountKeys(
   const found = await findAccount(pool, account)
   if (found === undefined) return fail(noAccount(account))
   const { after } = page
-  if (after !== undefined && (await readKey(pool, after)) === undefined) return fail(unknownAfter)
+  if (after !== undefined && (await readKey(pool, after))?.account !== account) {
+    return fail(unknownAfter)
+  }
   const keys = await listKeys(pool, found.accountId, pageOf(page))
   return succeed(listOf(keys, page.limit))
 }

@@ -22,6 +22,7 @@ const drainMs = 10_000
 export async function startAdmin(config: Config, log: Logger): Promise<RunningProcess> {
   const { adminHost: host, adminPort: port, adminAllowedHosts: allowedHosts } = config
   const keys = required(config.adminKeys, 'ADMIN_KEYS')
+  required(config.keyPeppers, 'KEY_PEPPER')
   if (allowedHosts.length === 0 && ['0.0.0.0', '::'].includes(host)) {
     throw new ConfigError(
       `ADMIN_ALLOWED_HOSTS is not set. With ADMIN_HOST ${host} it must list the names by which browsers reach this process.`,

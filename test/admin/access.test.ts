@@ -152,3 +152,11 @@ it('no secret of an operator is in the logs', async () => {
   expect(printed).toContain('"keyId":"boss"')
   for (const secret of Object.values(adminSecrets)) expect(printed).not.toContain(secret)
 })
+
+it.each(['accounts', 'audit', 'channels', 'tasks', 'webhooks'])(
+  'the list of %s does not go on after a row that it does not have',
+  async (list) => {
+    const answer = await boss.send('GET', `/admin/v1/${list}?limit=1&after=987654321`)
+    expect(refusalOf(answer)).toEqual([400, 'invalid_value', 'after'])
+  },
+)

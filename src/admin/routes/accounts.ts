@@ -12,8 +12,9 @@ import {
   requestsPeriods,
 } from '../../domain/accounts/limits.ts'
 import { defined } from '../../domain/defined.ts'
-import { succeed } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
 import * as accounts from '../../operations/accounts.ts'
+import { unknownAfter } from '../../operations/operation.ts'
 import { account, models, topup } from '../../schema/operators/accounts.ts'
 import { anyText, pageQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
@@ -52,8 +53,13 @@ export const accountRoutes: readonly AdminRoute[] = [
       search: anyText.optional().meta({ description: 'How the names begin.' }),
     }),
     answer: [200, 'Accounts, sorted by name.', listOf(account)],
-    run: async ({ operator, input }) =>
-      succeed(await accounts.listAccounts(operator, defined(input))),
+    run: async ({ operator, input }) => {
+      const { after } = input
+      const isKnown = after === undefined || (await accounts.showAccount(operator, after)).ok
+      return isKnown
+        ? succeed(await accounts.listAccounts(operator, defined(input)))
+        : fail(unknownAfter)
+    },
   }),
   adminRoute({
     method: 'POST',

@@ -1,7 +1,8 @@
 import { adminRoute } from '../adminRoute.ts'
 import { defined } from '../../domain/defined.ts'
-import { succeed } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
 import { listAudit } from '../../operations/audit.ts'
+import { unknownAfter } from '../../operations/operation.ts'
 import { instantParameter } from '../../schema/instant.ts'
 import { auditRow } from '../../schema/operators/audit.ts'
 import { anyText, numberedRow, pageQuery } from '../schemas/parameters.ts'
@@ -23,5 +24,12 @@ export const listAuditRoute = adminRoute({
     }),
   }),
   answer: [200, 'Changes, also refused ones.', listOf(auditRow)],
-  run: async ({ operator, input }) => succeed(await listAudit(operator, defined(input))),
+  run: async ({ operator, input }) => {
+    const { after } = input
+    if (after !== undefined) {
+      const { data } = await listAudit(operator, { after: after + 1, limit: 1 })
+      if (data[0]?.audit_id !== after) return fail(unknownAfter)
+    }
+    return succeed(await listAudit(operator, defined(input)))
+  },
 })

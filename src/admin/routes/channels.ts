@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
-import { succeed } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
 import * as channels from '../../operations/channels.ts'
+import { listOf as pageOfAll, unknownAfter } from '../../operations/operation.ts'
 import { channel, check } from '../../schema/operators/channels.ts'
-import { anyText } from '../schemas/parameters.ts'
+import { anyText, pageQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
 
 const ofChannel = z.strictObject({ name: anyText.meta({ description: 'The name of a channel.' }) })
@@ -15,8 +16,14 @@ export const channelRoutes: readonly AdminRoute[] = [
     path: '/admin/v1/channels',
     id: 'listChannels',
     summary: 'List channels by name',
+    input: pageQuery,
     answer: [200, 'Every channel that a worker has had.', listOf(channel)],
-    run: async ({ operator }) => succeed(await channels.listChannels(operator)),
+    run: async ({ operator, input: { after, limit } }) => {
+      const { data } = await channels.listChannels(operator)
+      const from = data.findIndex(({ name }) => name === after) + 1
+      if (after !== undefined && from === 0) return fail(unknownAfter)
+      return succeed(pageOfAll(data.slice(from), limit))
+    },
   }),
   adminRoute({
     method: 'POST',

@@ -32,7 +32,7 @@ const getTaskRoute = accountRoute({
   answers: {
     200: {
       description:
-        'The record. `Retry-After` is present until the task has ended, `X-Credits-Charged` after it. `X-Task-Stage` says more about a live task, where Temporal answers in time.',
+        'The record. `Retry-After` is present until the task has ended, `X-Credits-Charged` after it. `X-Task-Stage` says more about a live task, where Temporal answers in time and no wait was asked for.',
       headers: ['Retry-After?', 'X-Task-Stage?', 'X-Credits-Charged?', 'Preference-Applied?'],
       content: json(taskRecord),
     },
@@ -62,7 +62,11 @@ export function getTask(parts: ApiParts): AccountHandler {
       // many clients may wait at the same time.
       const isAsked = task.startedAtMs !== undefined && waitSeconds === undefined
       const stage = isAsked ? await parts.tasks.runStage(task.taskId) : undefined
-      if (stage !== undefined) context.set('X-Task-Stage', stage.stage)
+      if (stage !== undefined) {
+        // An activity that waits for a place on a channel has not said yet what it does.
+        const isInLine = stage.stage === 'calling' && task.status === 'queued'
+        context.set('X-Task-Stage', isInLine ? 'waiting' : stage.stage)
+      }
       context.set('Retry-After', String(pollAfterSeconds(stage, task.nowMs)))
     }
     setCreditsCharged(context, task)

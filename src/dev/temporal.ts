@@ -78,7 +78,7 @@ export async function provideTemporal(
       return
     case 'server': {
       const ownPostgres = postgres ?? (await startPostgresForTemporal(config, launch))
-      await prepareDatabases(programs, ownPostgres, launch)
+      await prepareDatabases(programs, ownPostgres)
       await startServer(config, launch, {
         file: join(programs.binDir, 'temporal-server'),
         args: ['start'],

@@ -1,6 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Launch } from './child.ts'
 import { basicEnvironment, runCommand, StartError } from './command.ts'
 import type { Postgres } from './postgres.ts'
 import { withPostgres } from './postgres.ts'
@@ -14,29 +12,32 @@ const temporalDatabases = [
 ] as const
 
 /**
- * Creates Temporal's databases, and updates their schema once for each version of the programs. A file says which
- * version is complete. So if the first start is killed before that, the next one creates them again.
+ * Creates Temporal's databases, and updates their schema once for each version of the programs. The comment of a
+ * database says which version is complete. So one that a killed start left incomplete is created again, and so is one
+ * that was lost: tasks whose run it had get a new run.
  */
 export async function prepareDatabases(
   { binDir, key }: { readonly binDir: string; readonly key: string },
   { port, user, password, url }: Postgres,
-  { dataDir }: Launch,
 ): Promise<void> {
-  const versionPath = join(dataDir, 'temporal-schema')
-  const version = (await readFile(versionPath, 'utf8').catch(() => '')).trim()
-  if (version === key) return
   await Promise.all(temporalDatabases.map(prepare))
-  await writeFile(versionPath, `${key}\n`)
 
   async function prepare({ name, schema }: (typeof temporalDatabases)[number]): Promise<void> {
-    if (version === '') {
-      await withPostgres(url('postgres'), async (client) => {
+    await withPostgres(url('postgres'), async (client) => {
+      const { rows } = await client.query<{ version: string | null }>(
+        `SELECT shobj_description(oid, 'pg_database') AS version FROM pg_database WHERE datname = $1`,
+        [name],
+      )
+      const version = rows[0]?.version ?? ''
+      if (version === key) return
+      if (version === '') {
         await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
         await client.query(`CREATE DATABASE ${name}`)
-      })
-      await sqlTool(name, 'setup-schema', '-v', '0.0')
-    }
-    await sqlTool(name, 'update-schema', '--schema-name', schema)
+        await sqlTool(name, 'setup-schema', '-v', '0.0')
+      }
+      await sqlTool(name, 'update-schema', '--schema-name', schema)
+      await client.query(`COMMENT ON DATABASE ${name} IS '${key}'`)
+    })
   }
 
   async function sqlTool(database: string, ...args: readonly string[]): Promise<void> {

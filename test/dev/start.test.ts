@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, it } from 'vitest'
+import { withPostgres } from '../../src/dev/postgres.ts'
 import { startSimulator } from '../../src/dev/simulator/server.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
 import type { Client, TaskRecord } from '../support/clients/client.ts'
@@ -185,8 +186,17 @@ async function submit(n: number): Promise<string> {
   return (await client.accepted(body, { 'idempotency-key': `submit-${n}` })).task_id
 }
 
+async function dropTemporalDatabases(): Promise<void> {
+  const url = (environment['DATABASE_URL'] ?? '').replace(/\/darkroom$/, '/postgres')
+  await withPostgres(url, async (postgres) => {
+    for (const name of ['temporal', 'temporal_visibility']) {
+      await postgres.query(`DROP DATABASE ${name} WITH (FORCE)`)
+    }
+  })
+}
+
 it(
-  '`npm start` that is killed with 20 live tasks leaves no process, and the next one at once has what was promised',
+  "`npm start` that is killed with 20 live tasks, and all of Temporal's data gone, leaves no process, and the next one at once has what was promised",
   async () => {
     done = await client.ended((await client.accepted(generateBody({ prompt: 'Done' }))).task_id)
     live = await Promise.all(numbers.map(submit))
@@ -196,6 +206,7 @@ it(
     await seen.waitForCalls(synchronous, { prompt: 'Waiting' })
     const before = processesOn(dataDir)
     expect(before.length).toBeGreaterThan(5)
+    await dropTemporalDatabases()
     start.signal('SIGKILL')
     await startOnDataDir()
     const after = new Set(processesOn(dataDir))

@@ -6,8 +6,8 @@ export type DirectRuns = ReturnType<typeof createDirectRuns>
 
 type DirectRunsDeps = {
   readonly produceImage: ReturnType<typeof createProduceImage>
-  /** Makes a live task due for the reconciler at once. */
-  readonly makeDue: (taskId: string) => Promise<void>
+  /** Makes a live task due for the reconciler after a time, or at once. */
+  readonly makeDue: (taskId: string, delayMs?: number) => Promise<void>
   /** Limit for the tasks of each family that are carried out at the same time. */
   readonly slots: Readonly<Record<Family, number>>
   /** Aborts when the process is asked to stop. Calls that are under way finish. */
@@ -42,14 +42,15 @@ export function createDirectRuns(deps: DirectRunsDeps) {
     }
     const takesNoSlot = slotFrom === 'call'
     const task = { taskId, takesNoSlot, onStage, signal: deps.stopping, via: 'offer' } as const
-    const { kind } = await deps.produceImage(task).catch((error: unknown) => {
+    const result = await deps.produceImage(task).catch((error: unknown) => {
       deps.onUnexpected(taskId, error)
       return { kind: 'error' } as const
     })
     used[family] -= held
-    deps.onResult(kind)
-    // The next check of a task that this worker has not called for is planned already.
-    if (called && (kind === 'wait' || kind === 'error')) await deps.makeDue(taskId)
+    deps.onResult(result.kind)
+    // The next check is planned already, after a pause that doubles.
+    if (called && (result.kind === 'wait' || result.kind === 'error')) await deps.makeDue(taskId)
+    else if (!takesNoSlot && result.kind === 'wait') await deps.makeDue(taskId, result.delayMs)
   }
 
   function start(task: DirectTask, slotFrom: 'now' | 'call'): void {

@@ -24,7 +24,7 @@ function running(produce: Produce) {
   const stopping = new AbortController()
   const direct = createDirectRuns({
     produceImage: ({ taskId, onStage }) => produce(taskId, () => onStage?.(calling)),
-    makeDue: async (taskId) => void due.push(taskId),
+    makeDue: async (taskId, delayMs = 0) => void due.push(`${taskId} after ${delayMs}`),
     slots: { A: 1, B: 2 },
     stopping: stopping.signal,
     onResult: (result) => void results.push(result),
@@ -35,16 +35,18 @@ function running(produce: Produce) {
 
 describe('a task that a worker carries out without Temporal', () => {
   it.each([
-    [true, ['task']],
-    [false, []],
-  ])(
-    'is due at once when it must wait after a call of this worker: %j',
-    async (calls, expected) => {
+    ['take', true, ['task after 0']],
+    ['take', false, []],
+    ['run', true, ['task after 0']],
+    ['run', false, ['task after 4000']],
+  ] as const)(
+    'is due at once when it must wait after a call, and after its wait when the reconciler took it: %s, %j',
+    async (way, calls, expected) => {
       const { direct, results, due } = running(async (_taskId, onCall) => {
         if (calls) onCall()
         return { kind: 'wait', delayMs: 4_000, reason: 'cooldown' }
       })
-      direct.take({ taskId: 'task', family: 'B' })
+      direct[way]({ taskId: 'task', family: 'B' })
       await direct.idle()
       expect([results, due]).toEqual([['wait'], expected])
     },

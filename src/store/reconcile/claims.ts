@@ -117,12 +117,13 @@ export async function markStarted(pool: Pool, taskId: string): Promise<void> {
   })
 }
 
-/** Makes a live task due for a check at once. */
-export async function makeDue(pool: Pool, taskId: string): Promise<void> {
+/** Makes a live task due for a check after `delayMs`, unless it is due before. */
+export async function makeDue(pool: Pool, taskId: string, delayMs = 0): Promise<void> {
+  const at = `now() + $2::float8 * interval '1 millisecond'`
   await pool.query({
     name: 'make-due',
-    text: `update task set next_check_at = now(), checks = 0
-      where task_id = $1 and next_check_at > now() and completed_at is null`,
-    values: [taskId],
+    text: `update task set next_check_at = ${at}, checks = 0
+      where task_id = $1 and next_check_at > ${at} and completed_at is null`,
+    values: [taskId, delayMs],
   })
 }

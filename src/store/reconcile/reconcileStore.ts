@@ -12,7 +12,7 @@ export function createReconcileStore(pool: Pool) {
     claimUnstarted: (family: Family, limit: number) => claimUnstarted(pool, family, limit),
     claimToCheck: (limit: number) => claimToCheck(pool, limit),
     markStarted: (taskId: string) => markStarted(pool, taskId),
-    makeDue: (taskId: string) => makeDue(pool, taskId),
+    makeDue: (taskId: string, delayMs?: number) => makeDue(pool, taskId, delayMs),
     takeUploads: (limit: number, retryMs: number) => takeUploads(pool, limit, retryMs),
     forgetUploads: (uploadIds: readonly string[]) => forgetUploads(pool, uploadIds),
     forgetRequests: (limit: number) => forgetRequests(pool, limit),

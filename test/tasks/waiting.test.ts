@@ -86,7 +86,9 @@ it('a read of an awaited task that fails is repeated, until the wait is over', a
   const query = vi.spyOn(deps.pool, 'query')
   onTestFinished(() => query.mockRestore())
   const failOnce = () =>
-    query.mockImplementationOnce(() => Promise.reject(new Error('shutting down')))
+    query.mockImplementationOnce(() => {
+      throw new Error('shutting down')
+    })
   failOnce()
   failOnce()
   expect(await awaitEnd(deps, taskId, limit())).toMatchObject({ status: 'failed' })

@@ -3,6 +3,7 @@ import { defined } from '../src/domain/defined.ts'
 import type { TaskFailure } from '../src/domain/failure.ts'
 import { taskFailureMessages } from '../src/domain/failure.ts'
 import type { ProduceResult } from '../src/tasks/produceImage.ts'
+import type { Logger } from '../src/telemetry/logger.ts'
 import { unexpectedFailureType, waitFailureType } from '../workflows/contract.ts'
 
 // This is the only file where waits, ends and errors become Temporal failures. These failures contain codes,
@@ -41,27 +42,19 @@ export function endFailure(failure: TaskFailure, channel: string | undefined): A
   })
 }
 
-type ActivityRun = {
-  readonly activity: 'produceImage' | 'cancelTask'
-  readonly taskId: string
-}
-
-/** Logs an unexpected error. The cause is a bug, or PostgreSQL or the blob store is unreachable. */
-export type ReportUnexpected = (seen: ActivityRun & { readonly error: unknown }) => void
-
 /**
- * Runs the work of one activity. If the work throws an error, the log gets the whole error, and Temporal's
- * history gets only its kind. The retry policy then runs the activity again.
+ * Runs the work of one activity. An error is unexpected: a bug, or PostgreSQL or the blob store is unreachable. The log
+ * gets it, and Temporal's history gets only its kind. The retry policy then runs the activity again.
  */
 export async function reportingUnexpected<Value>(
-  report: ReportUnexpected,
-  about: ActivityRun,
+  log: Pick<Logger, 'error'>,
+  about: { readonly step: 'produceImage' | 'cancelTask'; readonly taskId: string },
   work: () => Promise<Value>,
 ): Promise<Value> {
   try {
     return await work()
   } catch (error) {
-    report({ ...about, error })
+    log.error('activity failed unexpectedly', { ...about, error })
     throw withoutStack({
       type: unexpectedFailureType,
       message: `unexpected failure: ${kindOf(error)}`,

@@ -19,7 +19,7 @@ export function createActivities(deps: ActivityDeps) {
      * Temporal repeats the activity, the second execution returns the same.
      */
     cancelTask: ({ taskId }: { readonly taskId: string }): Promise<boolean> =>
-      reportingUnexpected(deps.onUnexpected, { activity: 'cancelTask', taskId }, async () => {
+      reportingUnexpected(deps.log, { step: 'cancelTask', taskId }, async () => {
         return (await deps.cancelTask(taskId, 'asked')) === 'cancelled'
       }),
   }

@@ -1,9 +1,9 @@
 import { Context } from '@temporalio/activity'
-import type { ReportUnexpected } from './applicationFailure.ts'
 import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import { assertNever } from '../src/domain/assertNever.ts'
-import type { ProduceResult } from '../src/tasks/produceImage.ts'
-import type { ProduceInput, Stage } from '../src/tasks/takeStep.ts'
+import type { ProduceImage } from '../src/tasks/produceImage.ts'
+import type { Stage } from '../src/tasks/takeStep.ts'
+import type { Logger } from '../src/telemetry/logger.ts'
 import { heartbeatIntervalMs } from '../workflows/contract.ts'
 
 export type ProduceImageActivityDeps = {
@@ -11,8 +11,8 @@ export type ProduceImageActivityDeps = {
    * Brings one task as far as possible now: see `src/tasks/produceImage.ts`. Safe to repeat after any crash,
    * and to run twice at the same time.
    */
-  readonly produceImage: (input: ProduceInput) => Promise<ProduceResult>
-  readonly onUnexpected: ReportUnexpected
+  readonly produceImage: ProduceImage
+  readonly log: Pick<Logger, 'error'>
   /**
    * Aborts when the process is asked to stop. Calls that are under way finish. No new call starts, because it
    * could last longer than the grace time and be lost although it is paid for. Another worker makes the call
@@ -49,8 +49,8 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
     }
     // A call that is shorter than one interval sends no heartbeat. This saves Temporal a write.
     const heartbeats = setInterval(() => context.heartbeat(stage), heartbeatIntervalMs)
-    const about = { activity: 'produceImage', taskId } as const
-    const result = await reportingUnexpected(deps.onUnexpected, about, () =>
+    const about = { step: 'produceImage', taskId } as const
+    const result = await reportingUnexpected(deps.log, about, () =>
       deps.produceImage({ taskId, giveUp, signal, onStage }),
     ).finally(() => clearInterval(heartbeats))
     switch (result.kind) {

@@ -12,7 +12,14 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/streams': ['src/domain', 'node'],
   'src/schema': ['src/domain', 'zod'],
-  'src/tasks': ['src/domain', 'types:src/store', 'types:src/temporal', 'node'],
+  'src/tasks': [
+    'src/domain',
+    'src/store',
+    'types:src/telemetry',
+    'types:src/temporal',
+    'types:pg',
+    'node',
+  ],
 
   // Temporal: workflows run in a sandbox and reach the outside through activities only.
   workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],
@@ -20,6 +27,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/domain',
     'src/tasks',
     'types:src/store',
+    'types:src/telemetry',
     'workflows/contract.ts',
     '@temporalio/activity',
     '@temporalio/common',

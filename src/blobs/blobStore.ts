@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, NewBlob } from '../domain/ports/blobStore.ts'
@@ -35,7 +34,7 @@ export function createBlobStore(backend: BlobBackend): BlobStore {
   async function storeId(): Promise<string> {
     let id = await readId()
     if (id === undefined && ownId === undefined) {
-      await backend.put([[storeIdName, Buffer.from(randomText(randomBytes, 32))]]).catch(ifNew)
+      await backend.put([[storeIdName, Buffer.from(randomText(32))]]).catch(ifNew)
       id = await readId()
     }
     if (id === undefined) throw new Error('The blob store lost its id')

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { randomText } from '../domain/ids.ts'
@@ -22,7 +21,7 @@ function fileBackend(directory: string): BlobBackend {
     put: async (blobs) => {
       const files = blobs.map(([name, bytes]): NewFile => {
         const path = join(directory, name)
-        return { path, bytes, tempPath: join(dirname(path), `.${randomText(randomBytes, 32)}`) }
+        return { path, bytes, tempPath: join(dirname(path), `.${randomText(32)}`) }
       })
       const folder = dirname(files[0]?.path ?? directory)
       await mkdir(folder, { recursive: true, mode: 0o700 })

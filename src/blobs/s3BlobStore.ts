@@ -8,7 +8,6 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { defined } from '../domain/defined.ts'
 import { randomText } from '../domain/ids.ts'
@@ -37,7 +36,7 @@ export function createS3BlobStore(deps: S3BlobStoreDeps): BlobStore {
     put: async (blobs) => {
       let exists = false
       for (const [name, bytes] of blobs) {
-        const mark = randomText(randomBytes, 32)
+        const mark = randomText(32)
         exists = !(await putObject(client, objectOf(name), bytes, mark)) || exists
       }
       if (exists) throw new BlobExistsError('The blob exists already')

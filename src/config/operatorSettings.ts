@@ -7,6 +7,8 @@ import { builtInCapabilities, overrideCapabilities } from '../domain/models/capa
 import { modelIds } from '../domain/models/models.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { credentialIn } from '../domain/upstream/channel.ts'
+import type { Price } from '../domain/models/prices.ts'
+import { priceList } from '../domain/models/prices.ts'
 import type { OperatorFile } from '../schema/operatorFile.ts'
 import { operatorFile } from '../schema/operatorFile.ts'
 
@@ -16,7 +18,8 @@ import { operatorFile } from '../schema/operatorFile.ts'
  */
 export type OperatorSettings = {
   readonly channels: readonly Channel[]
-  readonly prices: OperatorFile['prices']
+  /** The operator's prices, and behind them the built-in ones. */
+  readonly prices: readonly Price[]
   readonly capabilities: CapabilityTable
 }
 
@@ -41,7 +44,11 @@ export function readOperatorSettings(
       timeoutMs: Math.round(timeoutSeconds * 1000),
     }
   })
-  return { channels, prices: file.prices, capabilities: mergeCapabilities(path, file.capabilities) }
+  return {
+    channels,
+    prices: priceList(file.prices),
+    capabilities: mergeCapabilities(path, file.capabilities),
+  }
 }
 
 /**

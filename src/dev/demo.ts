@@ -1,12 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { readConfig, required } from '../config.ts'
 import { newAccountId } from '../domain/accounts/account.ts'
-import { newKeyId } from '../domain/accounts/apiKey.ts'
 import { createPool } from '../store/connection/pool.ts'
-import { createAuthenticate, newSecret } from '../tasks/apiKeys.ts'
+import { authenticate, newKeyId, newSecret } from '../tasks/apiKeys.ts'
 import { createAccount, findAccount } from '../store/accounts/accounts.ts'
 import { createKey } from '../store/accounts/apiKeys.ts'
-import { createTaskStore } from '../store/tasks/taskStore.ts'
 import { readSecretFile, writeSecretFile } from './dataDir.ts'
 
 const demoCredits = 1_000_000
@@ -37,13 +34,13 @@ export async function openDemoAccount(
   })
   try {
     const kept = await readSecretFile(keyPath)
-    const authenticate = createAuthenticate({ store: createTaskStore(pool), peppers })
-    if (kept !== undefined && (await authenticate(kept)) !== undefined) return kept
-    const demo = { accountId: newAccountId(randomBytes), name: 'demo', credits: demoCredits }
+    const isValid = kept !== undefined && (await authenticate(pool, peppers, kept)) !== undefined
+    if (isValid) return kept
+    const demo = { accountId: newAccountId(), name: 'demo', credits: demoCredits }
     await createAccount(pool, demo)
     const { accountId } = (await findAccount(pool, demo.name)) ?? demo
-    const { secret, ...hashed } = newSecret(peppers[0], randomBytes)
-    await createKey(pool, { keyId: newKeyId(randomBytes), accountId, ...hashed })
+    const { secret, ...hashed } = newSecret(peppers[0])
+    await createKey(pool, { keyId: newKeyId(), accountId, ...hashed })
     await writeSecretFile(keyPath, secret)
     return secret
   } finally {

@@ -7,12 +7,12 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { httpUrl, readConfig } from '../config.ts'
+import { httpUrl, inheritedEnvironment, readConfig } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
+import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { engineFileName, runtimeFileName } from '../config/runtimeFile.ts'
 import { isLoopback } from '../http/foreignRequest.ts'
 import { migrate } from '../store/schema/migrate.ts'
-import { pricedSettings } from '../wiring/app.ts'
 import { cliActor } from '../wiring/cliActor.ts'
 import type { Child, Launch } from './child.ts'
 import { StartError } from './command.ts'
@@ -71,16 +71,18 @@ try {
  */
 async function start(): Promise<void> {
   const config = readConfig()
-  const { dataDir, host, port, publicPages } = config
+  const { dataDir, host, port, publicPages, operatorFilePath } = config
   const onLoopback = isLoopback(host)
-  const withSimulator = config.operatorFilePath === undefined
+  const withSimulator = operatorFilePath === undefined
   if (withSimulator && !onLoopback) {
     throw new ConfigError(
       'DARKROOM_CONFIG is not set, and the simulator serves only while HOST is a loopback address.',
     )
   }
   // Checks the operator's file now. Otherwise the API and the worker would find an error only seconds later.
-  if (!withSimulator) pricedSettings(config, { withKeys: true })
+  if (!withSimulator) {
+    readOperatorSettings(operatorFilePath, { withKeys: true }, inheritedEnvironment())
+  }
   await makePrivateFolder(dataDir, 'DATA_DIR')
   const lockFd = await lockDataDir(dataDir)
   await requireFreePorts(config)

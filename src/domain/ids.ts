@@ -1,9 +1,3 @@
-/**
- * The function `randomBytes` of node:crypto. Callers pass it in, so that the code in this folder has no side
- * effects.
- */
-export type RandomBytes = (count: number) => Uint8Array
-
 /** The digits of base 62. */
 export const base62Digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -14,10 +8,10 @@ const spareBytes = 8
  * Returns `count` random letters or digits. Bytes from 248 on are skipped, so that each character is equally
  * likely.
  */
-export function randomText(randomBytes: RandomBytes, count: number): string {
+export function randomText(count: number): string {
   let text = ''
   while (text.length < count) {
-    for (const byte of randomBytes(count + spareBytes)) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(count + spareBytes))) {
       if (byte < 248 && text.length < count) text += base62Digits.charAt(byte % 62)
     }
   }
@@ -28,8 +22,8 @@ export function randomText(randomBytes: RandomBytes, count: number): string {
  * Returns a random task id. The id is not derived from the idempotency key, because a key can be used again
  * after its task is purged, and the new task needs a new id.
  */
-export function newTaskId(randomBytes: RandomBytes): string {
-  return `task_${randomText(randomBytes, 32)}`
+export function newTaskId(): string {
+  return `task_${randomText(32)}`
 }
 
 /**
@@ -42,13 +36,13 @@ export const taskIdPattern = /^task_[0-9A-Za-z]{32}$/
  * Returns the prefix of the blob keys of one upload: `in…` for inputs, `an…` for an answer. Two tasks never
  * share an upload.
  */
-export function newUploadId(randomBytes: RandomBytes, kind: 'input' | 'answer'): string {
-  return `${kind === 'input' ? 'in' : 'an'}${randomText(randomBytes, 30)}`
+export function newUploadId(kind: 'input' | 'answer'): string {
+  return `${kind === 'input' ? 'in' : 'an'}${randomText(30)}`
 }
 
 /** Returns a random id for one start of a process that makes upstream calls. */
-export function newProcessId(randomBytes: RandomBytes): string {
-  return `pr${randomText(randomBytes, 20)}`
+export function newProcessId(): string {
+  return `pr${randomText(20)}`
 }
 
 /** Returns the workflow id of a task in Temporal. */

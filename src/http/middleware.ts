@@ -1,6 +1,5 @@
 import cors from '@koa/cors'
 import type { Middleware } from 'koa'
-import { randomBytes } from 'node:crypto'
 import { answerHeaders } from './answers/answerHeaders.ts'
 import type { ApiDeps, ApiState, Observation } from './context.ts'
 import { defined } from '../domain/defined.ts'
@@ -25,7 +24,7 @@ export function startRequest(): Middleware<ApiState> {
 }
 
 export function newRequestId(): string {
-  return `req_${randomText(randomBytes, 24)}`
+  return `req_${randomText(24)}`
 }
 
 /** Calls `observe` once for each request, when the answer has been sent or the client has left. */

@@ -3,7 +3,6 @@ import { assertNever } from '../domain/assertNever.ts'
 import { accountCreditsMax, newAccountId } from '../domain/accounts/account.ts'
 import { limitsJson, requestsLimitText } from '../domain/accounts/limits.ts'
 import { defined } from '../domain/defined.ts'
-import type { RandomBytes } from '../domain/ids.ts'
 import { isoTime } from '../domain/isoTime.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
@@ -31,13 +30,13 @@ export type NewAccount = {
 
 /** Creates an account with its first deposit. Refused when the name is taken. */
 export async function createAccount(
-  deps: OperationDeps & { readonly randomBytes: RandomBytes },
+  deps: OperationDeps,
   { name, credits, models, limits }: NewAccount,
 ): AccountResult {
   const params = { credits, models, ...(limits && limitsParams(limits)) }
   const change = { action: 'account.create', target: name, params }
   return audited(deps, change, async (client) => {
-    const account = { accountId: newAccountId(deps.randomBytes), name, credits }
+    const account = { accountId: newAccountId(), name, credits }
     if (!(await store.createAccount(client, { ...account, ...defined({ models }) }))) {
       const message = `An account named ${JSON.stringify(name)} already exists.`
       return fail({ kind: 'refused', code: 'account_exists', message })

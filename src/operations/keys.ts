@@ -1,8 +1,6 @@
-import { newKeyId } from '../domain/accounts/apiKey.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
 import { budgetText } from '../domain/accounts/budget.ts'
 import { defined } from '../domain/defined.ts'
-import type { RandomBytes } from '../domain/ids.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
@@ -10,7 +8,7 @@ import type { KeyJson, KeyPage } from '../store/accounts/apiKeys.ts'
 import { createKey, listKeys, readKey, revokeKey } from '../store/accounts/apiKeys.ts'
 import { setBudget } from '../store/accounts/budgets.ts'
 import type { Pepper } from '../tasks/apiKeys.ts'
-import { newSecret } from '../tasks/apiKeys.ts'
+import { newKeyId, newSecret } from '../tasks/apiKeys.ts'
 import { noAccount } from './accounts.ts'
 import { audited } from './audit.ts'
 import type { List, OperationDeps, OperationFailure } from './operation.ts'
@@ -24,7 +22,6 @@ export type NewKey = {
 }
 
 export type KeyDeps = OperationDeps & {
-  readonly randomBytes: RandomBytes
   /** Throws when there is none. */
   readonly pepper: () => Pepper
 }
@@ -34,9 +31,8 @@ export async function issueKey(
   deps: KeyDeps,
   { account, expiresInMs, budget }: NewKey,
 ): Promise<Result<KeyJson & { readonly secret: string }, OperationFailure>> {
-  const { randomBytes } = deps
   const pepper = deps.pepper()
-  const keyId = newKeyId(randomBytes)
+  const keyId = newKeyId()
   const params = {
     key_id: keyId,
     ...defined({ expires_in_ms: expiresInMs, budget: budget && budgetText(budget) }),
@@ -44,7 +40,7 @@ export async function issueKey(
   return audited(deps, { action: 'key.create', target: account, params }, async (client) => {
     const owner = await findAccount(client, account)
     if (owner === undefined) return fail(noAccount(account))
-    const { secret, ...hashed } = newSecret(pepper, randomBytes)
+    const { secret, ...hashed } = newSecret(pepper)
     const terms = defined({ expiresInMs, budget })
     const key = await createKey(client, { keyId, accountId: owner.accountId, ...hashed, ...terms })
     return succeed({ ...key, secret })

@@ -1,6 +1,5 @@
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
-import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
 import { isoTime } from '../domain/isoTime.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
@@ -173,7 +172,6 @@ function whyNot(result: Exclude<CancelResult, 'cancelled' | 'missing'>): string 
 }
 
 export type RetryDeps = OperationDeps & {
-  readonly randomBytes: RandomBytes
   /** Today's prices and the time limits of the channels. Throws without an operator's file. */
   readonly terms: () => TaskTermsDeps
 }
@@ -192,7 +190,7 @@ export async function retryTask(
   return audited(deps, change, async (client) => {
     const result = await retries.retryTask(client, {
       taskId,
-      newTaskId: newTaskId(deps.randomBytes),
+      newTaskId: newTaskId(),
       termsOf: (request) => taskTerms(terms, request),
     })
     if (result.kind === 'retried') return succeed({ task_id: result.taskId, retry_of: taskId })

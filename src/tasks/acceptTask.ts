@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
+import type { Pool } from 'pg'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestsState } from '../domain/accounts/limits.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { invalidRequest } from '../domain/failure.ts'
-import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
-import type { TaskStore } from '../store/tasks/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
@@ -16,11 +15,12 @@ import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
 import type { TaskStart } from '../domain/tasks/taskStart.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
+import { findKeyedTask } from '../store/tasks/idempotencyKey.ts'
+import { insertTask } from '../store/tasks/insertTask.ts'
 
 export type AcceptTaskDeps = TaskTermsDeps & {
-  readonly store: Pick<TaskStore, 'findKeyedTask' | 'insertTask'>
+  readonly pool: Pool
   readonly capabilities: CapabilityTable
-  readonly randomBytes: RandomBytes
   /** Called for every new task, so that a worker gets it. Never throws and never waits. */
   readonly onAccepted: (start: TaskStart) => void
 }
@@ -77,40 +77,37 @@ type Submission = AcceptInput & {
 const triesMax = 10
 
 /**
- * Creates the function that accepts a request as a task. One statement inserts the task and holds its price.
- * Afterwards `onAccepted` brings the task on its way to a worker.
+ * Accepts a request as a task. One statement inserts the task and holds its price. Afterwards `onAccepted` brings the
+ * task on its way to a worker.
  *
  * If the idempotency key already names a task, only the requests are compared: the same request gets that task, and a
  * different request gets a conflict. Access, capabilities and balance matter only for a new task. Most keys are new,
  * so the key is looked up only when no new task was made.
  */
-export function createAcceptTask(deps: AcceptTaskDeps) {
-  return async (input: AcceptInput): Promise<Answer> => {
-    const submission = {
-      ...input,
-      fingerprint: sha256(canonicalRequest(input.request)),
-      keyDigest: input.idempotencyKey && sha256(input.idempotencyKey),
-    }
-    const unsupported = checkSupported(input, deps.capabilities)
-    for (let tries = 0; tries < triesMax; tries += 1) {
-      const answer =
-        unsupported === undefined ? await acceptNew(deps, submission) : fail(unsupported)
-      const isFinal = unsupported === undefined && answer !== 'key_taken'
-      const replayed = isFinal ? undefined : await replay(deps, submission)
-      if (replayed !== undefined) return replayed
-      if (answer !== 'key_taken') return answer
-    }
-    throw new Error('Bug: an idempotency key is taken, and yet names no task')
+export async function acceptTask(deps: AcceptTaskDeps, input: AcceptInput): Promise<Answer> {
+  const submission = {
+    ...input,
+    fingerprint: sha256(canonicalRequest(input.request)),
+    keyDigest: input.idempotencyKey && sha256(input.idempotencyKey),
   }
+  const unsupported = checkSupported(input, deps.capabilities)
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const answer = unsupported === undefined ? await acceptNew(deps, submission) : fail(unsupported)
+    const isFinal = unsupported === undefined && answer !== 'key_taken'
+    const replayed = isFinal ? undefined : await replay(deps, submission)
+    if (replayed !== undefined) return replayed
+    if (answer !== 'key_taken') return answer
+  }
+  throw new Error('Bug: an idempotency key is taken, and yet names no task')
 }
 
 /** Returns the answer for the task that the idempotency key names, or `undefined` when the key names no task. */
 async function replay(
-  { store }: AcceptTaskDeps,
+  { pool }: AcceptTaskDeps,
   { caller, keyDigest, fingerprint }: Submission,
 ): Promise<Answer | undefined> {
   if (keyDigest === undefined) return undefined
-  const named = await store.findKeyedTask(caller.accountId, keyDigest)
+  const named = await findKeyedTask(pool, caller.accountId, keyDigest)
   if (named === undefined) return undefined
   if (!Buffer.from(named.fingerprint).equals(fingerprint)) {
     return fail({ tag: 'idempotency_key_reused' })
@@ -125,10 +122,10 @@ async function acceptNew(
   submission: Submission,
 ): Promise<Answer | 'key_taken'> {
   const { caller, request, fingerprint, keyDigest, uploadId, traceparent, requestId } = submission
-  const taskId = newTaskId(deps.randomBytes)
+  const taskId = newTaskId()
   const terms = taskTerms(deps, request)
   const requiredCredits = terms.credits
-  const inserted = await deps.store.insertTask({
+  const inserted = await insertTask(deps.pool, {
     taskId,
     caller,
     request,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beatEveryMs, beatFreshMs } from '../domain/limits.ts'
 import type { BeatStore } from '../store/attempts/beats.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { Instant } from './timeLimits.ts'
 import { elapsedMs, readClocks } from './timeLimits.ts'
 
@@ -11,13 +12,8 @@ export type Beats = ReturnType<typeof createBeats>
  * operator resets its run or because Temporal loses contact with this worker. By the beats the other worker knows that
  * the call is under way, and does not make it again.
  */
-export function createBeats(deps: {
-  readonly store: Pick<BeatStore, 'beat' | 'leave' | 'close'>
-  readonly onError: (error: unknown) => void
-  /** Default: one second. */
-  readonly everyMs?: number
-}) {
-  const { store, onError, everyMs = beatEveryMs } = deps
+export function createBeats(store: BeatStore, { warn }: Pick<Logger, 'warn'>) {
+  const onError = (error: unknown) => warn('beat not recorded', { error })
   const stopping = new AbortController()
   let last: Instant | undefined
   let loop = Promise.resolve()
@@ -31,7 +27,7 @@ export function createBeats(deps: {
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {})
+      await sleep(beatEveryMs, undefined, { signal: stopping.signal }).catch(() => {})
       if (!stopping.signal.aborted) await beat().catch(onError)
     }
   }

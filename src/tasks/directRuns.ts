@@ -1,19 +1,22 @@
+import type { Pool } from 'pg'
 import type { Family } from '../domain/models/models.ts'
-import type { DirectResult, DirectTask } from '../domain/tasks/directRun.ts'
-import type { createProduceImage } from './produceImage.ts'
+import type { DirectTask } from '../domain/tasks/directRun.ts'
+import { makeDue } from '../store/reconcile/claims.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Recorders } from '../telemetry/metrics.ts'
+import type { ProduceImage } from './produceImage.ts'
 
 export type DirectRuns = ReturnType<typeof createDirectRuns>
 
 type DirectRunsDeps = {
-  readonly produceImage: ReturnType<typeof createProduceImage>
-  /** Makes a live task due for the reconciler after a time, or at once. */
-  readonly makeDue: (taskId: string, delayMs?: number) => Promise<void>
+  readonly pool: Pool
+  readonly log: Logger
+  readonly metrics: Recorders
+  readonly produceImage: ProduceImage
   /** Limit for the tasks of each family that are carried out at the same time. */
   readonly slots: Readonly<Record<Family, number>>
   /** Aborts when the process is asked to stop. Calls that are under way finish. */
   readonly stopping: AbortSignal
-  readonly onResult: (result: DirectResult) => void
-  readonly onUnexpected: (taskId: string, error: unknown) => void
 }
 
 const justTakenMs = 10_000
@@ -26,6 +29,8 @@ const justTakenMs = 10_000
 export function createDirectRuns(deps: DirectRunsDeps) {
   const used = { A: 0, B: 0 }
   const running = new Map<string, { readonly done: Promise<void>; readonly takenAtMs: number }>()
+  const onUnexpected = (taskId: string, error: unknown) =>
+    deps.log.error('task failed unexpectedly', { taskId, error })
   const free = (family: Family) => deps.slots[family] - used[family]
 
   async function carryOut({ taskId, family }: DirectTask, slotFrom: 'now' | 'call'): Promise<void> {
@@ -43,21 +48,24 @@ export function createDirectRuns(deps: DirectRunsDeps) {
     const takesNoSlot = slotFrom === 'call'
     const task = { taskId, takesNoSlot, onStage, signal: deps.stopping, via: 'offer' } as const
     const result = await deps.produceImage(task).catch((error: unknown) => {
-      deps.onUnexpected(taskId, error)
+      onUnexpected(taskId, error)
       return { kind: 'error' } as const
     })
     used[family] -= held
-    deps.onResult(result.kind)
+    deps.metrics.offer(result.kind)
     // The next check is planned already, after a pause that doubles.
-    if (called && (result.kind === 'wait' || result.kind === 'error')) await deps.makeDue(taskId)
-    else if (!takesNoSlot && result.kind === 'wait') await deps.makeDue(taskId, result.delayMs)
+    if (called && (result.kind === 'wait' || result.kind === 'error'))
+      await makeDue(deps.pool, taskId)
+    else if (!takesNoSlot && result.kind === 'wait') {
+      await makeDue(deps.pool, taskId, result.delayMs)
+    }
   }
 
   function start(task: DirectTask, slotFrom: 'now' | 'call'): void {
     // While a task waits for a place here, the reconciler claims it again from time to time.
     if (running.has(task.taskId)) return
     const done = carryOut(task, slotFrom)
-      .catch((error: unknown) => deps.onUnexpected(task.taskId, error))
+      .catch((error: unknown) => onUnexpected(task.taskId, error))
       .finally(() => running.delete(task.taskId))
     running.set(task.taskId, { done, takenAtMs: performance.now() })
   }
@@ -80,7 +88,7 @@ export function createDirectRuns(deps: DirectRunsDeps) {
     take: (task: DirectTask): void => {
       if (deps.stopping.aborted) return
       if (free(task.family) > 0) start(task, 'call')
-      else deps.onResult('no_slot')
+      else deps.metrics.offer('no_slot')
     },
     /** Carries out a task that this worker alone has claimed. It occupies a slot from now on. */
     run: (task: DirectTask): void => start(task, 'now'),

@@ -2,61 +2,55 @@ import type { AwaitEndDeps } from './awaitEnd.ts'
 import { readWatched } from './awaitEnd.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
-import {
-  atFirstCall,
-  endEventId,
-  isEventDue,
-  msUntilNextEvent,
-  taskEventId,
-} from '../domain/tasks/taskEvents.ts'
+import { atFirstCall, endEventId, isEventDue, taskEventId } from '../domain/tasks/taskEvents.ts'
+
+/** How often the progress is computed again. */
+const progressMs = 500
 
 /** One event of a task, with the task as it is at that moment. */
 export type TaskEvent = { readonly id: number; readonly task: TaskView }
 
 /**
- * Creates the function that follows a task. The function yields the task as it is now, then at every change of its
- * status, and whenever its progress has grown by 5 or more. It stops after the event of the task's end, when the
- * signal aborts, and when the task is purged. `lastId` is the last event that the reader has seen on an earlier
- * connection. Events up to `lastId` are left out.
+ * Follows a task: yields the task as it is now, then at every change of its status, and whenever its progress has grown
+ * by 5 or more. Stops after the event of the task's end, when the signal aborts, and when the task is purged. `lastId` is
+ * the last event that the reader has seen on an earlier connection. Events up to `lastId` are left out.
  *
  * The progress is computed from the task's row and the time, so no query is needed while only the progress changes.
  */
-export function createFollowTask(deps: AwaitEndDeps & { readonly capabilities: CapabilityTable }) {
-  return async function* (
-    taskId: string,
-    signal: AbortSignal,
-    lastId?: number,
-  ): AsyncGenerator<TaskEvent, void, undefined> {
-    const watch = deps.ends.watch(taskId)
-    try {
-      let row = await readWatched(deps.store, taskId, signal)
-      let readAtMs = performance.now()
-      let seenId = lastId
-      while (row !== undefined) {
-        const task = { ...row, nowMs: row.nowMs + performance.now() - readAtMs }
-        const { usualDurationMs } = deps.capabilities[task.model]
-        const id = taskEventId(task, usualDurationMs)
-        // The reader claims to have seen the end of the task, but the task has not ended. So `lastId` is wrong and is
-        // ignored.
-        if (seenId === endEventId && id !== endEventId) seenId = undefined
-        // A short call can begin and end between two reads.
-        const skipped = seenId === 0 && id === endEventId ? atFirstCall(task) : undefined
-        if (skipped !== undefined) {
-          yield { id: taskEventId(skipped, usualDurationMs), task: skipped }
-        }
-        if (isEventDue(seenId, id)) {
-          seenId = id
-          yield { id, task }
-        }
-        if (task.completedAtMs !== undefined || signal.aborted) return
-        const dueMs = msUntilNextEvent(task, usualDurationMs, seenId ?? id)
-        if (await watch.next(signal, dueMs)) {
-          row = await readWatched(deps.store, taskId, signal)
-          readAtMs = performance.now()
-        }
+export async function* followTask(
+  deps: AwaitEndDeps & { readonly capabilities: CapabilityTable },
+  taskId: string,
+  signal: AbortSignal,
+  lastId?: number,
+): AsyncGenerator<TaskEvent, void, undefined> {
+  const watch = deps.ends.watch(taskId)
+  try {
+    let row = await readWatched(deps.pool, taskId, signal)
+    let readAtMs = performance.now()
+    let seenId = lastId
+    while (row !== undefined) {
+      const task = { ...row, nowMs: row.nowMs + performance.now() - readAtMs }
+      const { usualDurationMs } = deps.capabilities[task.model]
+      const id = taskEventId(task, usualDurationMs)
+      // The reader claims to have seen the end of the task, but the task has not ended. So `lastId` is wrong and is
+      // ignored.
+      if (seenId === endEventId && id !== endEventId) seenId = undefined
+      // A short call can begin and end between two reads.
+      const skipped = seenId === 0 && id === endEventId ? atFirstCall(task) : undefined
+      if (skipped !== undefined) {
+        yield { id: taskEventId(skipped, usualDurationMs), task: skipped }
       }
-    } finally {
-      watch.stop()
+      if (isEventDue(seenId, id)) {
+        seenId = id
+        yield { id, task }
+      }
+      if (task.completedAtMs !== undefined || signal.aborted) return
+      if (await watch.next(signal, task.status === 'processing' ? progressMs : undefined)) {
+        row = await readWatched(deps.pool, taskId, signal)
+        readAtMs = performance.now()
+      }
     }
+  } finally {
+    watch.stop()
   }
 }

@@ -1,4 +1,6 @@
+import { defined } from '../domain/defined.ts'
 import { callWithinMs } from '../domain/limits.ts'
+import type { OutcomeClass, OutcomeEvidence } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptClose } from '../store/attempts/closeAttempt.ts'
 import { storeAnswer } from './storedAnswer.ts'
 import type { Opened, ProduceImageDeps, ProduceInput } from './takeStep.ts'
@@ -50,8 +52,7 @@ export async function makeCall(
       mayBegin: () => elapsedMs(askedAt, clocks()) <= callWithinMs,
     })
     const { evidence } = outcome
-    const seen = { class: outcome.class, evidence }
-    deps.onOutcome?.({ taskId, attempt: n, channel: channel.name, outcome: seen })
+    report(deps, { ...origin, channel: channel.name, class: outcome.class }, evidence)
     if (outcome.class !== 'succeeded') {
       unrecorded = outcome
       return false
@@ -74,4 +75,23 @@ export async function makeCall(
       deps.places.callEnded(channel.name)
     }
   }
+}
+
+function report(
+  { log, metrics }: ProduceImageDeps,
+  call: {
+    readonly taskId: string
+    readonly attempt: number
+    readonly channel: string
+    readonly class: OutcomeClass
+  },
+  { reason, httpStatus, upstreamRequestId, latencyMs }: OutcomeEvidence,
+): void {
+  metrics.upstreamCall({ channel: call.channel, class: call.class, reason, latencyMs })
+  const durationMs = latencyMs === undefined ? undefined : Math.round(latencyMs)
+  log.info('upstream call', {
+    ...call,
+    reason,
+    ...defined({ httpStatus, upstreamRequestId, durationMs }),
+  })
 }

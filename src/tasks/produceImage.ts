@@ -21,14 +21,16 @@ export type ProduceResult =
 /** Waits up to this long are slept here. Temporal's timers are late by up to a second, and each costs it writes. */
 const shortWaitMsMax = 1_000
 
+export type ProduceImage = (input: ProduceInput) => Promise<ProduceResult>
+
 /**
  * Creates the function that brings one task as far as possible now, from wherever it stands: it opens an attempt, calls
  * upstream, stores the answer and settles, or records another end. Safe to run at any time, twice at once, and after any
  * crash: each step is a transition of the task's row, which has its own conditions, and a stored answer is settled
  * instead of a new call. A wait that is not short, and every stop, are returned.
  */
-export function createProduceImage(deps: ProduceImageDeps) {
-  return async (input: ProduceInput): Promise<ProduceResult> => {
+export function createProduceImage(deps: ProduceImageDeps): ProduceImage {
+  return async (input) => {
     const { taskId, signal } = input
     const looked = new Set<string>()
     for (;;) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { text } from 'node:stream/consumers'
-import type { BlobStore, NewBlob } from '../domain/ports/blobStore.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../domain/upstream/answerMeta.ts'
@@ -30,27 +30,20 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const stored = { mimeType, bytes: bytes.length, sha256 }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
-    await retryFor(hardEndMs, async () => {
-      await putOnce(blobs, [
+    const put = () =>
+      blobs.put(
         [answerImageKey(answerId), bytes],
         [answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))],
-      ])
-    })
+      )
+    // Only this attempt writes these keys. If they exist, an earlier try succeeded, and only its reply was lost.
+    await retryFor(hardEndMs, () =>
+      put().catch((error: unknown) => {
+        if (!(error instanceof BlobExistsError)) throw error
+      }),
+    )
     return meta
   } finally {
     image.discard()
-  }
-}
-
-/**
- * Writes blobs. A key that exists already is not an error: only this attempt writes the key, so an earlier try has
- * succeeded and only its reply was lost.
- */
-async function putOnce(store: BlobStore, blobs: readonly NewBlob[]): Promise<void> {
-  try {
-    await store.put(...blobs)
-  } catch (error) {
-    if (!(error instanceof BlobExistsError)) throw error
   }
 }
 

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { assertNever } from '../domain/assertNever.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import { nextStep } from '../domain/gate/nextStep.ts'
@@ -7,10 +6,12 @@ import type { NextStep, TaskFacts } from '../domain/gate/taskFacts.ts'
 import { newUploadId } from '../domain/ids.ts'
 import { callCheckMs } from '../domain/limits.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
-import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
+import type { UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import type { OpenedAttempt, Via } from '../store/attempts/openAttempt.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Recorders } from '../telemetry/metrics.ts'
 import type { Beats } from './beats.ts'
 import type { EnterRequest } from './largeRequests.ts'
 import type { Instant } from './timeLimits.ts'
@@ -19,9 +20,9 @@ import { readClocks, retryFor } from './timeLimits.ts'
 export type ProduceImageDeps = {
   readonly attempts: AttemptStore
   readonly blobs: BlobStore
+  readonly log: Logger
+  readonly metrics: Recorders
   readonly callUpstream: UpstreamCaller
-  /** Called after each upstream call, for metrics and the log. Never throws. */
-  readonly onOutcome?: (seen: SeenOutcome) => void
   /** The id of this process, in the table of beats. */
   readonly processId: string
   readonly beats: Pick<Beats, 'mayCall'>
@@ -46,13 +47,6 @@ export type ProduceInput = {
   readonly takesNoSlot?: boolean
   /** Make no further call: settle a stored answer, wait for a call under way, and otherwise end the task. */
   readonly giveUp?: boolean
-}
-
-export type SeenOutcome = {
-  readonly taskId: string
-  readonly attempt: number
-  readonly channel: string
-  readonly outcome: Pick<UpstreamOutcome, 'class' | 'evidence'>
 }
 
 /**
@@ -151,7 +145,7 @@ async function open(
   { n, channel }: Extract<NextStep, { kind: 'call' }>,
 ): Promise<Step | { readonly kind: 'full' }> {
   const { attempts, processId, clocks = readClocks } = deps
-  const answerId = newUploadId(randomBytes, 'answer')
+  const answerId = newUploadId('answer')
   const leaveRequest = await deps.enterRequest(facts.requestBytes)
   if (signal?.aborted === true) {
     leaveRequest()

@@ -1,24 +1,24 @@
-import type { AcceptTaskDeps } from './acceptTask.ts'
-import { createAcceptTask } from './acceptTask.ts'
+import type { AcceptInput, AcceptTaskDeps } from './acceptTask.ts'
+import { acceptTask } from './acceptTask.ts'
 import type { Pepper } from './apiKeys.ts'
-import { createAuthenticate } from './apiKeys.ts'
-import { createAwaitEnd } from './awaitEnd.ts'
+import { authenticate } from './apiKeys.ts'
+import { awaitEnd } from './awaitEnd.ts'
 import type { CancelTaskDeps } from './cancelTask.ts'
-import { createCancelLeft, createCancelTask } from './cancelTask.ts'
-import { createFollowTask } from './followTask.ts'
+import { cancelLeftTask, cancelOwnTask } from './cancelTask.ts'
+import { followTask } from './followTask.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { newUploadId } from '../domain/ids.ts'
 import { uploadGraceMs } from '../domain/limits.ts'
-import type { TaskEnds } from '../store/tasks/taskEnds.ts'
-import type { TaskStore } from '../store/tasks/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { RunStage, TaskView } from '../domain/tasks/task.ts'
+import { discardUpload, openUpload } from '../store/reconcile/uploads.ts'
+import { readTask } from '../store/tasks/readTask.ts'
+import type { TaskEnds } from '../store/tasks/taskEnds.ts'
 
-type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> &
+type TaskServiceDeps = AcceptTaskDeps &
   CancelTaskDeps & {
-    readonly store: TaskStore
     readonly ends: TaskEnds
     readonly peppers: readonly Pepper[]
     readonly runStage: (taskId: string) => Promise<RunStage | undefined>
@@ -29,21 +29,21 @@ export type TaskService = Readonly<ReturnType<typeof createTaskService>>
 
 /** Creates the functions that the routes share. */
 export function createTaskService(deps: TaskServiceDeps) {
-  const { store, randomBytes, runStage } = deps
+  const { pool, runStage } = deps
   return {
-    authenticate: createAuthenticate(deps),
+    authenticate: (secret: string) => authenticate(pool, deps.peppers, secret),
     /** Records an upload before its first byte is written. Returns the prefix of its blob keys. */
     openUpload: async () => {
-      const uploadId = newUploadId(randomBytes, 'input')
-      await store.openUpload(uploadId, uploadGraceMs)
+      const uploadId = newUploadId('input')
+      await openUpload(pool, uploadId, uploadGraceMs)
       return uploadId
     },
     /** Makes an upload due for the sweep. Changes nothing if a task has taken the upload over. */
-    discardUpload: store.discardUpload,
-    accept: createAcceptTask(deps),
+    discardUpload: (uploadId: string) => discardUpload(pool, uploadId),
+    accept: (input: AcceptInput) => acceptTask(deps, input),
     /** Returns a task of this caller. A task of another account is not found, as if it did not exist. */
     read: async (caller: Caller, taskId: string): Promise<Result<TaskView, RequestFailure>> => {
-      const view = await store.readTask(taskId, caller.accountId)
+      const view = await readTask(pool, taskId, caller.accountId)
       return view === undefined ? fail({ tag: 'task_not_found' }) : succeed(view)
     },
     /**
@@ -52,9 +52,12 @@ export function createTaskService(deps: TaskServiceDeps) {
      * `readRunStage.ts`.
      */
     runStage,
-    cancel: createCancelTask(deps),
-    awaitEnd: createAwaitEnd(deps),
-    follow: createFollowTask(deps),
-    cancelLeft: createCancelLeft(deps),
+    cancel: (caller: Caller, taskId: string) => cancelOwnTask(deps, caller, taskId),
+    awaitEnd: (taskId: string, signal: AbortSignal, options?: { readonly isNew?: boolean }) =>
+      awaitEnd(deps, taskId, signal, options),
+    follow: (taskId: string, signal: AbortSignal, lastId?: number) =>
+      followTask(deps, taskId, signal, lastId),
+    cancelLeft: (taskId: string, isAwaited: () => boolean) =>
+      cancelLeftTask(deps, taskId, isAwaited),
   }
 }

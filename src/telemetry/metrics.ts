@@ -11,6 +11,9 @@ export type MetricsSources = GaugeSources & { readonly channels?: readonly strin
 
 export type Metrics = ReturnType<typeof createMetrics>
 
+/** What records in the metrics what happens. */
+export type Recorders = ReturnType<typeof createRecorders>
+
 const gaugesNamedAsCounters = ['handles', 'requests', 'resources'].map(
   (kind) => `nodejs_active_${kind}_total`,
 )

@@ -13,16 +13,8 @@ import { grpcReason } from './grpcReason.ts'
 
 export type StartTask = ReturnType<typeof createStartTask>
 
-type StartTaskDeps = {
-  readonly temporal: Temporal
-  /** Limit for one start request to Temporal. */
-  readonly startTimeoutMs: number
-  /**
-   * Limit for one execution of `produceImage`. It is the sum of the task's deadline, the longest timeout of all
-   * channels and twice `hardEndGraceMs`. So no execution reaches this limit before the hard end of its task.
-   */
-  readonly produceTimeoutMs: number
-}
+/** Limit for the start of one workflow. If it takes longer, the reconciler tries again. */
+const startTimeoutMs = 3_000
 
 /** Priorities of workflows. Temporal serves lower numbers first. The server's default is 3. */
 const syncPriority = 2
@@ -32,16 +24,15 @@ const asyncPriority = 3
  * Returns a function that starts the workflow of a task. The workflow's id is made from the task's id. So
  * when the API process, the reconciler or another process starts the same task again, the server rejects the
  * second start. Returns whether the task has a run now, open or closed: false when Temporal fails or does not answer in
- * time, and then nobody knows. Throws only for a bug.
+ * time, and then nobody knows. Throws only for a bug. `produceTimeoutMs` limits one execution of `produceImage`, and is
+ * longer than the way to the hard end of any task.
  */
-export function createStartTask(deps: StartTaskDeps) {
+export function createStartTask({ client, withDeadline }: Temporal, produceTimeoutMs: number) {
   return async (start: TaskStart): Promise<boolean> => {
-    const { client, withDeadline } = deps.temporal
     const { taskId, family, model, accountId } = start
-    const { produceTimeoutMs } = deps
     const input: ImageTaskInput = { taskId, family, model, produceTimeoutMs }
     try {
-      await withDeadline(deps.startTimeoutMs, () =>
+      await withDeadline(startTimeoutMs, () =>
         client.workflow.start(imageTaskWorkflow, {
           workflowId: workflowIdOf(taskId),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',

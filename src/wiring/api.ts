@@ -1,11 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { engineFileName } from '../config/runtimeFile.ts'
-import type { AttemptStore } from '../store/attempts/attemptStore.ts'
-import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { waitersMaxDefault } from '../http/answers/waitPlaces.ts'
 import { observeRequests } from '../http/middleware.ts'
 import { createApp } from '../http/app.ts'
@@ -18,16 +15,15 @@ import { openApp } from './app.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { cancelTask } from '../store/tasks/ends.ts'
-import { markStarted } from '../store/reconcile/claims.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads } from '../store/accounts/accountStore.ts'
-import { createTaskStore } from '../store/tasks/taskStore.ts'
+import { readTaskOfImage } from '../store/tasks/readTask.ts'
+import type { StartRuns } from '../tasks/startRuns.ts'
+import { createStartRuns } from '../tasks/startRuns.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import { createReadRunStage } from '../temporal/readRunStage.ts'
-import type { StartRuns } from '../temporal/startRuns.ts'
-import { createStartRuns } from '../temporal/startRuns.ts'
 import { cancelWorkflow } from '../temporal/runs.ts'
 import { createApiWebhooks } from './webhooks.ts'
 
@@ -42,8 +38,8 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     process: 'api',
     startQueueDepth: () => starts.underWay(),
   })
-  const starts = startRunsOf(app)
-  const service = taskServiceOf(app, starts)
+  const starts = createStartRuns(app)
+  const { tasks, ends } = taskServiceOf(app, starts)
   const webhooks = await createApiWebhooks(app)
   const stopping = new AbortController()
   const look = createReadiness(app)
@@ -51,7 +47,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     withPart(await look(), 'process', stopping.signal.aborted ? 'stopping' : 'ok')
   const { host, port, internalHost, internalPort } = config
   const deps = apiDepsOf(app, {
-    tasks: service.tasks,
+    tasks,
     webhooks,
     signingKeys,
     ready: async () => (await readiness()).ready,
@@ -78,52 +74,33 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       await closeServer(server, config.syncDeadlineSeconds * 1000 + drainExtraMs)
       await starts.idle()
       await internal.close()
-      await service.close()
+      await ends.close()
       await app.close()
     },
   }
 }
 
+/** What the routes share, and the part that wakes those who wait for the end of a task. */
 function taskServiceOf(app: App, starts: StartRuns) {
-  const { config, log, pool, temporal, operatorSettings, messages, announceEnd } = app
-  const ends = { ...config, pool, announceEnd }
-  const cancel: AttemptStore['cancelTask'] = (taskId, reason) => cancelTask(ends, taskId, reason)
-  const taskEnds = createTaskEnds({
+  const { config, log, pool, temporal, operatorSettings, messages } = app
+  const ends = createTaskEnds({
     pool,
     hear: messages.hear,
     onError: (error) => log.warn('waiting tasks not read', { error }),
   })
   const tasks = createTaskService({
-    store: createTaskStore(pool),
-    cancelTask: cancel,
-    endRun: (taskId) => void cancelWorkflow(temporal, taskId),
-    ends: taskEnds,
+    ...operatorSettings,
+    pool,
+    ends,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
+    cancelTask: (taskId, reason) => cancelTask({ ...config, ...app }, taskId, reason),
+    endRun: (taskId) => void cancelWorkflow(temporal, taskId),
     runStage: createReadRunStage(temporal),
-    capabilities: operatorSettings.capabilities,
-    prices: operatorSettings.priceList,
     taskDeadlineMs: config.taskDeadlineSeconds * 1000,
-    longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operatorSettings.channels, family)),
-    randomBytes,
     // No answer waits for this. What gets lost here is started by the reconciler.
     onAccepted: (start) => (start.sync ? messages.announceSyncTask(start) : starts.start(start)),
   })
-  return {
-    tasks,
-    close: taskEnds.close,
-  }
-}
-
-function startRunsOf({ log, metrics, pool, startTask }: App): StartRuns {
-  return createStartRuns({
-    startTask,
-    markStarted: (taskId) => markStarted(pool, taskId),
-    onLeft: (taskId, reason) => {
-      metrics.startLeft(reason)
-      log.info('start left to the reconciler', { taskId, reason })
-    },
-    onMarkFailed: (taskId, error) => log.warn('start not marked', { taskId, error }),
-  })
+  return { tasks, ends }
 }
 
 function apiDepsOf(
@@ -133,17 +110,13 @@ function apiDepsOf(
   return {
     ...own,
     reads: createAccountReads(pool),
-    readTaskOfImage: createTaskStore(pool).readTaskOfImage,
+    readTaskOfImage: (taskId) => readTaskOfImage(pool, taskId),
     blobs,
     config: {
-      publicUrl: config.publicUrl,
-      ingressLimitBytes: config.ingressLimitBytes,
+      ...config,
+      ...operatorSettings,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
-      capabilities: operatorSettings.capabilities,
-      prices: operatorSettings.priceList,
-      publicPages: config.publicPages,
       engineFile: join(config.dataDir, engineFileName),
-      assetRedirect: config.assetRedirect,
     },
     observe: observeRequests({ log, metrics }),
     reportError: (error, { requestId, route }) =>

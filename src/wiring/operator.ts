@@ -1,13 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import type { Config, Environment } from '../config.ts'
 import { required } from '../config.ts'
 import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { workflowIdOf } from '../domain/ids.ts'
 import { builtInCapabilities } from '../domain/models/capabilities.ts'
-import type { Family } from '../domain/models/models.ts'
-import { priceList } from '../domain/models/prices.ts'
-import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import type { CheckDeps } from '../operations/channels.ts'
 import type { KeyDeps } from '../operations/keys.ts'
 import type { OperationDeps } from '../operations/operation.ts'
@@ -35,7 +31,6 @@ export function createOperatorParts(config: Config, environment: Environment): O
     return (read ??= readOperatorSettings(path, { withKeys: false }, environment))
   }
   return {
-    randomBytes,
     pepper: () => required(config.keyPeppers?.[0], 'KEY_PEPPER'),
     lifetimes: config,
     capabilities: () =>
@@ -43,11 +38,7 @@ export function createOperatorParts(config: Config, environment: Environment): O
     channels: () => (operatorFilePath === undefined ? [] : settings().channels),
     terms: () => {
       const { channels, prices } = settings()
-      return {
-        prices: priceList(prices),
-        taskDeadlineMs: config.taskDeadlineSeconds * 1_000,
-        longestTimeoutMs: (family: Family) => longestTimeoutMs(channelsOf(channels, family)),
-      }
+      return { channels, prices, taskDeadlineMs: config.taskDeadlineSeconds * 1_000 }
     },
     checkChannel: async (name) => {
       const channel = settings().channels.find((each) => each.name === name)

@@ -25,18 +25,9 @@ export type ReadinessDeps = {
  * schema of this code, and the blob store is the one that belongs to this database.
  *
  * Temporal's state is reported, but the process is ready without Temporal, and also without the search attributes,
- * which `migrate` registers: as long as Temporal starts no run, the workers make all images themselves. Once the
- * attributes were seen, Temporal is not asked for them again.
+ * which `migrate` registers: as long as Temporal starts no run, the workers make all images themselves.
  */
 export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
-  let attributes = 'unknown'
-  async function temporalParts(temporal: Temporal) {
-    const [state] = await Promise.all([
-      temporalPart(temporal),
-      attributes === 'ok' || attributesPart(temporal).then((seen) => void (attributes = seen)),
-    ])
-    return { temporal: state, search_attributes: attributes }
-  }
   async function look(): Promise<Readiness> {
     const [database, blobStore, temporal] = await Promise.all([
       databaseParts(deps.pool),
@@ -85,22 +76,19 @@ async function blobStorePart({ pool, blobs }: ReadinessDeps): Promise<string> {
   }
 }
 
-async function temporalPart({ client, withDeadline }: Temporal): Promise<string> {
-  try {
-    await withDeadline(partTimeoutMs, () => client.workflowService.getSystemInfo({}))
-    return 'ok'
-  } catch (error) {
-    return statusOf(error)
-  }
-}
-
-/** Returns `missing` also when the namespace is missing, because `migrate` creates both. */
-async function attributesPart(temporal: Temporal): Promise<string> {
+/**
+ * One question shows both parts: whether Temporal answers, and whether `migrate` has registered the search attributes.
+ * Temporal answers `not_found` while the namespace is missing, which `migrate` creates too.
+ */
+async function temporalParts(temporal: Temporal) {
   try {
     const missing = await withTimeout(partTimeoutMs, () => missingSearchAttributes(temporal))
-    return missing.length === 0 ? 'ok' : 'missing'
+    return { temporal: 'ok', search_attributes: missing.length === 0 ? 'ok' : 'missing' }
   } catch (error) {
-    return statusOf(error) === 'not_found' ? 'missing' : 'unknown'
+    const state = statusOf(error)
+    return state === 'not_found'
+      ? { temporal: 'ok', search_attributes: 'missing' }
+      : { temporal: state, search_attributes: 'unknown' }
   }
 }
 

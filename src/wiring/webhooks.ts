@@ -1,15 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
-import { defined } from '../domain/defined.ts'
 import { assetUrl } from '../http/assetUrl.ts'
 import type { App } from './app.ts'
 import { neededKeyIds } from '../store/webhooks/webhooks.ts'
-import { createDeliveryStore, createWebhookStore } from '../store/webhooks/webhookStore.ts'
 import type { DeliverDue } from '../tasks/webhooks/deliverDue.ts'
 import { createDeliverDue } from '../tasks/webhooks/deliverDue.ts'
-import type { SeenTry } from '../tasks/webhooks/tryDelivery.ts'
-import { createTryDelivery } from '../tasks/webhooks/tryDelivery.ts'
 import type { WebhookKey } from '../tasks/webhooks/webhookSecret.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 import { createWebhookService } from '../tasks/webhooks/webhookService.ts'
@@ -33,10 +28,9 @@ async function webhookKeys({ config, pool }: App): Promise<readonly [WebhookKey,
 export async function createApiWebhooks(app: App): Promise<WebhookService> {
   const { config, pool } = app
   return createWebhookService({
-    store: createWebhookStore(pool),
+    pool,
     whyNotAddress: (text) => whyNotAddress(text, config.webhookPrivate),
     keys: await webhookKeys(app),
-    randomBytes,
   })
 }
 
@@ -45,36 +39,16 @@ export async function createApiWebhooks(app: App): Promise<WebhookService> {
  * set. Without PUBLIC_URL the log gets a warning, because HOST and PORT of a worker are not those of the API.
  */
 export async function createWorkerWebhooks(app: App): Promise<DeliverDue> {
-  const { config, pool, log } = app
+  const { config, log } = app
   const signingKeys = required(config.signingKeys, 'SIGNING_KEYS')
   const { publicUrl } = config
   if (config.publicUrlGiven === undefined) {
     log.warn('PUBLIC_URL is not set: webhooks name images by HOST and PORT of this process')
   }
-  const store = createDeliveryStore(pool)
-  const tryDelivery = createTryDelivery({
-    store,
+  return createDeliverDue({
+    ...app,
     post: createPostDelivery({ webhookPrivate: config.webhookPrivate }),
     keys: await webhookKeys(app),
     assetUrl: (task) => assetUrl(task, publicUrl, signingKeys),
-    nowMs: () => performance.now(),
-    random: Math.random,
-    onTry: (seen) => reportTry(app, seen),
-  })
-  return createDeliverDue({
-    store,
-    tryDelivery,
-    onError: (error) => log.warn('webhook not tried', { error }),
-  })
-}
-
-function reportTry({ log, metrics }: App, seen: SeenTry): void {
-  const { webhookId, taskId, verdict, httpStatus, error, durationMs } = seen
-  metrics.webhookTry({ outcome: verdict, durationMs })
-  log.info('webhook try', {
-    webhookId,
-    class: verdict,
-    durationMs,
-    ...defined({ taskId, httpStatus, reason: error }),
   })
 }

@@ -1,4 +1,3 @@
-import type { ReportUnexpected } from '../../activities/applicationFailure.ts'
 import { createActivities } from '../../activities/createActivities.ts'
 import type { App } from './app.ts'
 import { openApp } from './app.ts'
@@ -9,7 +8,6 @@ import { createExecution } from './execution.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
 import { createReadiness, withPart } from './readiness.ts'
-import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import { readSyncTask } from '../store/connection/messages.ts'
@@ -44,7 +42,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   }
   const stopping = new AbortController()
   const execution = createExecution(app, announceEnd, stopping.signal)
-  const reconciler = createWorkerReconciler(app, execution)
+  const { direct, reconciler, beats } = execution
   const look = createReadiness(app)
   let worker: RunningWorker | undefined
   // Open this port before the worker takes a task. If the port is in use, the process ends, and is usually started
@@ -63,10 +61,10 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   // The row of this process must exist before its first call. If a signal to stop arrives before `startWorker` has
   // returned, the process waits at most ten seconds for that and then exits, whatever is under way (`runProcess.ts`).
   // So nothing after this line may take long.
-  await execution.beats.start()
+  await beats.start()
   messages.hear((text) => {
     const task = readSyncTask(text)
-    if (task !== undefined) execution.direct.take(task)
+    if (task !== undefined) direct.take(task)
   })
   // The reconciler works without Temporal too: it ends tasks and releases their holds. `createTemporalWorker` below
   // does not wait for Temporal either: it connects in the background.
@@ -84,10 +82,10 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       // From now on no call begins: `direct` takes no task, and `produceImage` returns before its next call.
       stopping.abort()
       // Wait for every part, even if Temporal's part fails, because other calls may still be under way.
-      const parts = [running.stop(), reconciler.stop(), execution.direct.idle()]
+      const parts = [running.stop(), reconciler.stop(), direct.idle()]
       const stopped = await Promise.allSettled(parts)
       // After the last call: other processes would count a call of a process without beats as lost.
-      await execution.beats.stop()
+      await beats.stop()
       // After the last end, which may be the event of a webhook.
       await webhooks.stop()
       // Until here the metrics and the state of the stop can be read.
@@ -109,14 +107,8 @@ function createTemporalWorker(
   { stopping, bundle }: { readonly stopping: AbortSignal; readonly bundle: WorkflowBundle },
 ): RunningWorker {
   const { channels } = operatorSettings
-  const onUnexpected: ReportUnexpected = ({ activity, error, ...about }) =>
-    log.error('activity failed unexpectedly', { step: activity, ...about, error })
-  const activities = createActivities({
-    produceImage,
-    cancelTask: attempts.cancelTask,
-    onUnexpected,
-    stopping,
-  })
+  const { cancelTask } = attempts
+  const activities = createActivities({ log, produceImage, cancelTask, stopping })
   const slots = slotsOf(channels)
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
   return createRetryingWorker(

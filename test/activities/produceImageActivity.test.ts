@@ -13,7 +13,7 @@ function activityOver(produceImage: Produce, stopping = new AbortController().si
   const activity = createProduceImageActivity({
     produceImage,
     stopping,
-    onUnexpected: ({ error }) => void reported.push(error),
+    log: { error: (_event, fields) => reported.push(fields?.error) },
   })
   const environment = new MockActivityEnvironment({}, { logger: loggerOf(() => {}) })
   const beats: unknown[] = []

@@ -18,7 +18,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
     onTestFinished(close)
     return store
   }
-  const newId = (): string => newUploadId(randomBytes, 'answer')
+  const newId = (): string => newUploadId('answer')
   const text = (content: string) => Buffer.from(content)
 
   describe(`blob store in ${name}`, () => {

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
-import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
+import { authenticate } from '../../src/tasks/apiKeys.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld, pepper } from './openCliWorld.ts'
 
@@ -86,12 +85,11 @@ describe('darkroom key', () => {
     const create = ['key', 'create', 'keys', '--expires-days', '0.25']
     const made = await world.json<{ key_id: string; secret: string }>(...create)
     expect(Object.keys(made).toSorted()).toEqual(['key_id', 'secret'])
-    const store = createTaskStore(world.pool)
-    const authenticate = createAuthenticate({ store, peppers: [pepper] })
-    expect(await authenticate(made.secret)).toMatchObject({ keyId: made.key_id })
+    const callerOf = (secret: string) => authenticate(world.pool, [pepper], secret)
+    expect(await callerOf(made.secret)).toMatchObject({ keyId: made.key_id })
 
     await world.json('key', 'revoke', made.key_id)
-    expect(await authenticate(made.secret)).toBeUndefined()
+    expect(await callerOf(made.secret)).toBeUndefined()
 
     const listing = await world.run('key', 'list', 'keys', '--json')
     expect(listing.stdout).not.toContain(made.secret)

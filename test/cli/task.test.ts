@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { assetUrl } from '../../src/http/assetUrl.ts'
-import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
+import { readTask } from '../../src/store/tasks/readTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { openAttempt, createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
@@ -87,7 +87,7 @@ describe('darkroom task list, for a task with an image', () => {
     const { taskId, accountId } = await insertTask(world.pool)
     const { answerId } = await openAttempt(attempts, taskId)
     await attempts.settleTask({ meta: testMeta(taskId), answerId })
-    const task = await createTaskStore(world.pool).readTask(taskId)
+    const task = await readTask(world.pool, taskId)
     if (task === undefined) throw new Error('no task')
     const secret = 'sixteen characters'
     const url = assetUrl(task, 'https://images.example.test', [{ id: 'k1', secret }])

@@ -18,7 +18,7 @@ beforeAll(async () => {
 const terms = {
   prices: [{ model: 'familyb-image-2-vip', credits: 10, creditsPerInputImage: 0 }],
   taskDeadlineMs: 60_000,
-  longestTimeoutMs: () => 1_000,
+  channels: [],
 } as const
 const lifetimes = { retentionSeconds: 60, tombstoneSeconds: 60, inputRetentionSeconds: 60 }
 

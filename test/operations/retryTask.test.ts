@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
 import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
@@ -24,10 +23,10 @@ function createRetry(credits = 25) {
   const terms = {
     prices: [{ model: 'familyb-image-2-vip', credits, creditsPerInputImage: 0 }],
     taskDeadlineMs: 60_000,
-    longestTimeoutMs: () => 1_000,
+    channels: [],
   } as const
   const { pool } = database
-  const deps = { pool, actor: 'cli:test@host', randomBytes, terms: () => terms } as const
+  const deps = { pool, actor: 'cli:test@host', terms: () => terms } as const
   return (taskId: string) => retryTask(deps, taskId)
 }
 
@@ -60,7 +59,7 @@ async function acceptedTask(given: {
   const { accept } = createTestAccept(pool, {
     prices: [{ model: 'familyb-image-2-vip', credits: 10, creditsPerInputImage: 0 }],
   })
-  const uploadId = newUploadId(randomBytes, 'input')
+  const uploadId = newUploadId('input')
   await openUpload(pool, uploadId, 60_000)
   const input = { blobKey: `${uploadId}/0`, mimeType: 'image/png', bytes: 1, sha256: '00' } as const
   const request = generateRequest({ action: 'edit', inputs: [input], ...given.request })

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
@@ -58,7 +57,7 @@ describe('a limit of live tasks', () => {
     await world.attempts.failTask(failed, failure, 0)
     await account.tried()
     const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
-    const input = { taskId: failed, newTaskId: newTaskId(randomBytes), termsOf }
+    const input = { taskId: failed, newTaskId: newTaskId(), termsOf }
     const retried = await withTransaction(world.pool, (client) => retryTask(client, input))
     expect(retried).toMatchObject({ kind: 'retried' })
     expect(await account.limits()).toMatchObject({ liveTasks: { used: 2 } })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { LostCall } from '../../src/store/attempts/beats.ts'
-import { createBeatStore } from '../../src/store/attempts/beats.ts'
+import { createBeatStore, lostCalls } from '../../src/store/attempts/beats.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { endLease, taskRow } from '../support/database/reconcileWorld.ts'
@@ -18,10 +18,11 @@ const world = useAttemptWorld([channel])
 beforeEach(() => world.pool.query('delete from attempt; delete from worker_process'))
 
 function processOf(processId: string) {
-  const store = createBeatStore({ processId, sessionUrl: world.databaseUrl, pool: world.pool })
+  const store = createBeatStore({ processId, sessionUrl: world.databaseUrl })
   onTestFinished(store.close)
   const loseCall = (call: LostCall) => world.attempts.loseAttempt({ ...call, judge: processId })
-  return { ...store, loseCall }
+  const findLost = (limit: number) => lostCalls(world.pool, processId, limit)
+  return { ...store, findLost, loseCall }
 }
 
 /** Sets when the process has sent its last beat, and since when it is steady, in seconds before now. */
@@ -50,12 +51,12 @@ async function calledTask() {
 describe('a call is lost', () => {
   it('when its process has been silent for 15 seconds, and its task is due at once', async () => {
     const { taskId, n } = await calledTask()
-    const { lostCalls, loseCall } = await judge()
+    const { findLost, loseCall } = await judge()
     await setBeat(testProcessId, 14)
-    expect(await lostCalls(10)).toEqual([])
+    expect(await findLost(10)).toEqual([])
     expect(await loseCall({ taskId, n })).toBe(false)
     await setBeat(testProcessId, 15.1)
-    expect(await lostCalls(10)).toEqual([{ taskId, n }])
+    expect(await findLost(10)).toEqual([{ taskId, n }])
     expect(await loseCall({ taskId, n })).toBe(true)
     expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(0)
@@ -64,17 +65,17 @@ describe('a call is lost', () => {
 
   it('when its process has no row, or its lease is over', async () => {
     const [gone, late] = [await calledTask(), await calledTask()]
-    const { lostCalls, loseCall } = await judge()
+    const { findLost, loseCall } = await judge()
     await world.pool.query(`update attempt set process_id = 'gone' where task_id = $1`, [
       gone.taskId,
     ])
     await setBeat(testProcessId, 0)
     await endLease(world.pool, late.taskId)
-    const lost = await lostCalls(10)
+    const lost = await findLost(10)
     expect(lost.map(({ taskId }) => taskId).toSorted()).toEqual(
       [gone.taskId, late.taskId].toSorted(),
     )
-    expect(await lostCalls(1)).toHaveLength(1)
+    expect(await findLost(1)).toHaveLength(1)
     for (const call of lost) expect(await loseCall(call)).toBe(true)
   })
 })
@@ -85,10 +86,10 @@ describe('nobody says that a call is lost', () => {
     ['whose beats had a gap in the last 15 seconds, as after an outage of PostgreSQL', 0, 14],
   ])('%s', async (_who, lastBeat, steady) => {
     const { taskId, n } = await calledTask()
-    const { lostCalls, loseCall } = processOf('judge')
+    const { findLost, loseCall } = processOf('judge')
     await setBeat(testProcessId, 60)
     await setBeat('judge', lastBeat, steady)
-    expect(await lostCalls(10)).toEqual([])
+    expect(await findLost(10)).toEqual([])
     expect(await loseCall({ taskId, n })).toBe(false)
     expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
   })

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createPool } from '../../src/store/connection/pool.ts'
-import { createReconcileStore } from '../../src/store/reconcile/reconcileStore.ts'
+import { claimToCheck, claimUnstarted } from '../../src/store/reconcile/claims.ts'
+import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
+import { forgetRequests, takeUploads } from '../../src/store/reconcile/uploads.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { setTask, taskRow } from '../support/database/reconcileWorld.ts'
@@ -17,8 +19,8 @@ const worstPlan = [
   ...['hashjoin', 'mergejoin', 'material', 'hashagg', 'sort'].map((name) => `enable_${name}=off`),
 ]
 
-/** The statements of a worker, with the worst plans. */
-function openStore() {
+/** The connection of a worker, with the worst plans. */
+function openPool() {
   const options = worstPlan.map((setting) => `-c ${setting}`).join(' ')
   const pool = createPool({
     databaseUrl: `${world.databaseUrl}?options=${encodeURIComponent(options)}`,
@@ -27,7 +29,7 @@ function openStore() {
     onConnectionError: () => {},
   })
   onTestFinished(() => pool.end())
-  return createReconcileStore(pool)
+  return pool
 }
 
 /** Inserts many due tasks of one account, copies of one. */
@@ -57,37 +59,37 @@ const ended = { status: `'failed'`, failure_code: `'upstream_error'`, completed_
 
 describe('a claim of 100 of 10,000 due rows', () => {
   it('takes 100, also with the worst plan, and takes each once', async () => {
-    const store = openStore()
+    const pool = openPool()
     await insertMany(10_000)
-    const first = await store.claimUnstarted('B', 100)
+    const first = await claimUnstarted(pool, 'B', 100)
     expect(new Set(first.map(({ taskId }) => taskId)).size).toBe(100)
     expect(await countWhere('checks = 1 and next_check_at > now()')).toBe(100)
-    const second = await store.claimUnstarted('B', 100)
+    const second = await claimUnstarted(pool, 'B', 100)
     const both = new Set([...first, ...second].map(({ taskId }) => taskId))
     expect(both.size).toBe(200)
 
     await world.pool.query('update task set started_at = now(), next_check_at = now(), checks = 0')
-    expect(await store.claimToCheck(100)).toHaveLength(100)
+    expect(await claimToCheck(pool, 100)).toHaveLength(100)
     expect(await countWhere('checks = 1')).toBe(100)
 
     await world.pool.query('delete from task')
     await insertMany(10_000, { ...ended, retry_until: 'now()', purge_at: 'now()' })
-    expect(await store.forgetRequests(100)).toBe(100)
+    expect(await forgetRequests(pool, 100)).toBe(100)
     expect(await countWhere('request is null')).toBe(100)
-    expect(await store.purgeTasks(100)).toBe(100)
+    expect(await purgeTasks(pool, 100)).toBe(100)
     expect(await countWhere('true')).toBe(9_900)
 
     await world.pool.query(
       `insert into upload (upload_id, kind, sweep_after) select 'in' || n, 'input', now() from generate_series(1, 10000) n`,
     )
-    expect(await store.takeUploads(100, 60_000)).toHaveLength(100)
+    expect(await takeUploads(pool, 100, 60_000)).toHaveLength(100)
     expect(await countWhere(`sweep_after = '-infinity'`, 'upload')).toBe(100)
   }, 30_000)
 
   it('gives no task to two of 20 workers that claim at once', async () => {
     await insertMany(3_000)
-    const stores = Array.from({ length: 20 }, openStore)
-    const claimed = await Promise.all(stores.map((store) => store.claimUnstarted('B', 100)))
+    const pools = Array.from({ length: 20 }, openPool)
+    const claimed = await Promise.all(pools.map((pool) => claimUnstarted(pool, 'B', 100)))
     const ids = claimed.flat().map(({ taskId }) => taskId)
     expect(ids.length).toBeGreaterThanOrEqual(100)
     expect(new Set(ids).size).toBe(ids.length)
@@ -96,7 +98,7 @@ describe('a claim of 100 of 10,000 due rows', () => {
 
 describe('the claim of tasks without a run', () => {
   it('leaves out tasks of the other family, and tasks that are not due, started, called for, late or ended', async () => {
-    const store = openStore()
+    const pool = openPool()
     const changes = [
       { family: `'A'` },
       { next_check_at: `now() + interval '5 seconds'` },
@@ -111,14 +113,14 @@ describe('the claim of tasks without a run', () => {
     const called = await insertTask(world.pool)
     await openAttempt(world.attempts, called.taskId)
     await setTask(world.pool, called.taskId, due)
-    expect(await store.claimUnstarted('B', 10)).toEqual([])
-    expect(await store.claimUnstarted('A', 10)).toHaveLength(1)
+    expect(await claimUnstarted(pool, 'B', 10)).toEqual([])
+    expect(await claimUnstarted(pool, 'A', 10)).toHaveLength(1)
   })
 })
 
 describe('a claim plans the next check', () => {
   it('after a pause that doubles up to two minutes', async () => {
-    const store = openStore()
+    const pool = openPool()
     const pausesOf = async (
       columns: Readonly<Record<string, string>>,
       claim: () => Promise<unknown>,
@@ -134,27 +136,27 @@ describe('a claim plans the next check', () => {
       await world.pool.query('delete from task')
       return pauses
     }
-    const unstarted = await pausesOf({ checks: '0' }, () => store.claimUnstarted('B', 1))
+    const unstarted = await pausesOf({ checks: '0' }, () => claimUnstarted(pool, 'B', 1))
     expect(unstarted).toEqual([2, 4, 8, 16, 32, 64, 120, 120])
-    const started = await pausesOf({ started_at: 'now()' }, () => store.claimToCheck(1))
+    const started = await pausesOf({ started_at: 'now()' }, () => claimToCheck(pool, 1))
     expect(started).toEqual([15, 30, 60, 120, 120, 120, 120, 120])
   })
 
   it('no later than the deadline, and then the hard end', async () => {
-    const store = openStore()
+    const pool = openPool()
     const { taskId } = await insertTask(world.pool, { deadlineSeconds: 5, hardEndSeconds: 30 })
     await setTask(world.pool, taskId, { ...due, started_at: 'now()', checks: '9' })
     await openAttempt(world.attempts, taskId)
     await setTask(world.pool, taskId, { ...due, checks: '9' })
-    expect(await store.claimToCheck(1)).toMatchObject([{ callOpen: true, pastEnd: false }])
+    expect(await claimToCheck(pool, 1)).toMatchObject([{ callOpen: true, pastEnd: false }])
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(5)
     await setTask(world.pool, taskId, { ...due, deadline_at: 'now()' })
-    expect(await store.claimToCheck(1)).toMatchObject([{ callOpen: true, pastEnd: false }])
+    expect(await claimToCheck(pool, 1)).toMatchObject([{ callOpen: true, pastEnd: false }])
     const beforeHardEnd = (await taskRow(world.pool, taskId))?.nextCheck ?? 0
     expect(beforeHardEnd).toBeGreaterThan(20)
     expect(beforeHardEnd).toBeLessThanOrEqual(30)
     await setTask(world.pool, taskId, { ...due, hard_end_at: 'now()' })
-    expect(await store.claimToCheck(1)).toMatchObject([{ pastEnd: true, graceOver: false }])
+    expect(await claimToCheck(pool, 1)).toMatchObject([{ pastEnd: true, graceOver: false }])
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeGreaterThan(60)
   })
 })

@@ -9,9 +9,7 @@ import {
   forgetWebhooks,
   readWebhook,
 } from '../../src/store/webhooks/webhooks.ts'
-import { createReconcileStore } from '../../src/store/reconcile/reconcileStore.ts'
 import { createSweepSteps } from '../../src/tasks/reconcile/sweepSteps.ts'
-import { createDeliveryStore } from '../../src/store/webhooks/webhookStore.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { insertTestWebhook, useTestWebhook } from '../support/database/testWebhooks.ts'
@@ -28,11 +26,7 @@ const change = (columns: string) =>
 
 /** What the reconciler does for webhooks. */
 const reconcile = () => {
-  const steps = createSweepSteps({
-    store: createReconcileStore(world.pool),
-    deliveries: createDeliveryStore(world.pool),
-    blobs: { deletePrefix: async () => {} },
-  })
+  const steps = createSweepSteps({ pool: world.pool, blobs: { deletePrefix: async () => {} } })
   const step = steps.find(({ name }) => name === 'webhook')
   return step?.run(new AbortController().signal, () => {})
 }

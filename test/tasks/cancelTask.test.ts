@@ -1,20 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createCancelLeft } from '../../src/tasks/cancelTask.ts'
+import { cancelLeftTask } from '../../src/tasks/cancelTask.ts'
 import { until } from '../support/timing.ts'
 
 /** Cancels a task that a client has left, while PostgreSQL fails so many times. */
 function cancelLeft(failures: number, isAwaited: (asked: number) => boolean) {
   const asked: unknown[] = []
-  const cancel = createCancelLeft({
-    cancelTask: async (...given) => {
-      asked.push(given)
-      if (asked.length <= failures) throw new Error('PostgreSQL restarts')
-      return 'cancelled'
-    },
-    taskDeadlineMs: 60_000,
-  })
-  cancel('task_a', () => isAwaited(asked.length))
+  const cancelTask = async (...given: readonly unknown[]) => {
+    asked.push(given)
+    if (asked.length <= failures) throw new Error('PostgreSQL restarts')
+    return 'cancelled' as const
+  }
+  const deps = { cancelTask, taskDeadlineMs: 60_000 }
+  cancelLeftTask(deps, 'task_a', () => isAwaited(asked.length))
   return asked
 }
 

@@ -1,14 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createPostDelivery } from '../../src/http/webhooks/postDelivery.ts'
 import { newWebhookId } from '../../src/domain/webhooks/webhook.ts'
 import type { DeliverDue } from '../../src/tasks/webhooks/deliverDue.ts'
 import { createDeliverDue, keptForWell, triesMax } from '../../src/tasks/webhooks/deliverDue.ts'
-import { createTryDelivery } from '../../src/tasks/webhooks/tryDelivery.ts'
-import { createDeliveryStore } from '../../src/store/webhooks/webhookStore.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
+import { quiet } from '../support/quiet.ts'
 import { until } from '../support/timing.ts'
 import type { Receiver } from '../support/webhooks/receiver.ts'
 import { startReceiver } from '../support/webhooks/receiver.ts'
@@ -34,19 +32,13 @@ afterEach(async () => {
 
 /** Starts the loop of one worker. */
 function startLoop(): DeliverDue {
-  const store = createDeliveryStore(database.pool)
   const loop = createDeliverDue({
-    store,
-    tryDelivery: createTryDelivery({
-      store,
-      post: createPostDelivery({ webhookPrivate: 'allow' }),
-      keys: [{ id: 'w1', secret: 'a secret of the tests' }],
-      assetUrl: () => undefined,
-      nowMs: () => performance.now(),
-      random: () => 0,
-      onTry: () => {},
-    }),
-    onError: (error) => errors.push(error),
+    ...quiet,
+    log: { ...quiet.log, warn: (_event, fields) => errors.push(fields?.error) },
+    pool: database.pool,
+    post: createPostDelivery({ webhookPrivate: 'allow' }),
+    keys: [{ id: 'w1', secret: 'a secret of the tests' }],
+    assetUrl: () => undefined,
   })
   loops.push(loop)
   loop.start()
@@ -59,7 +51,7 @@ async function insertWebhooks(
   { count = 1, failing = false } = {},
 ): Promise<readonly string[]> {
   const { accountId } = await insertTask(database.pool)
-  const ids = Array.from({ length: count }, () => newWebhookId(randomBytes))
+  const ids = Array.from({ length: count }, () => newWebhookId())
   await database.pool.query(
     `insert into webhook (webhook_id, account_id, url, events, key_id, failing_since)
      select id, $2, $3, '{task.failed}', 'w1', case when $4 then now() end from unnest($1::text[]) id`,

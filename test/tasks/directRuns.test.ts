@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { DirectResult } from '../../src/domain/tasks/directRun.ts'
 import { openMessages, readSyncTask } from '../../src/store/connection/messages.ts'
 import { createDirectRuns } from '../../src/tasks/directRuns.ts'
 import type { Stage } from '../../src/tasks/takeStep.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
+import { quiet } from '../support/quiet.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
+import { setTask, taskRow } from '../support/database/reconcileWorld.ts'
 import { openAttempt, testChannel } from '../support/database/testAttempts.ts'
 import { succeeded } from '../support/upstream/countedUpstream.ts'
 import { until } from '../support/timing.ts'
@@ -17,38 +18,42 @@ const calling: Stage = { stage: 'calling', channel: 'b-main' }
 
 type Produce = (taskId: string, onCall: () => void) => Promise<ProduceResult>
 
+const world = useAttemptWorld([testChannel({ concurrencyMax: 1 })])
+
 function running(produce: Produce) {
-  const results: DirectResult[] = []
-  const due: string[] = []
-  const errors: string[] = []
+  const results: string[] = []
   const stopping = new AbortController()
   const direct = createDirectRuns({
+    ...quiet,
+    pool: world.pool,
+    metrics: { ...quiet.metrics, offer: (result) => results.push(result) },
     produceImage: ({ taskId, onStage }) => produce(taskId, () => onStage?.(calling)),
-    makeDue: async (taskId, delayMs = 0) => void due.push(`${taskId} after ${delayMs}`),
     slots: { A: 1, B: 2 },
     stopping: stopping.signal,
-    onResult: (result) => void results.push(result),
-    onUnexpected: (taskId) => void errors.push(taskId),
   })
-  return { direct, results, due, errors, stopping }
+  return { direct, results, stopping }
 }
 
 describe('a task that a worker carries out without Temporal', () => {
   it.each([
-    ['take', true, ['task after 0']],
-    ['take', false, []],
-    ['run', true, ['task after 0']],
-    ['run', false, ['task after 4000']],
+    ['take', true, 0],
+    ['take', false, 60],
+    ['run', true, 0],
+    ['run', false, 4],
   ] as const)(
     'is due at once when it must wait after a call, and after its wait when the reconciler took it: %s, %j',
     async (way, calls, expected) => {
-      const { direct, results, due } = running(async (_taskId, onCall) => {
+      const { direct, results } = running(async (_taskId, onCall) => {
         if (calls) onCall()
         return { kind: 'wait', delayMs: 4_000, reason: 'cooldown' }
       })
-      direct[way]({ taskId: 'task', family: 'B' })
+      const { taskId } = await insertTask(world.pool)
+      await setTask(world.pool, taskId, { next_check_at: `now() + interval '60 seconds'` })
+      direct[way]({ taskId, family: 'B' })
       await direct.idle()
-      expect([results, due]).toEqual([['wait'], expected])
+      expect(results).toEqual(['wait'])
+      const { nextCheck = 0 } = (await taskRow(world.pool, taskId)) ?? {}
+      expect(Math.abs(nextCheck - expected)).toBeLessThan(2)
     },
   )
 
@@ -99,7 +104,6 @@ describe('a task that a worker carries out without Temporal', () => {
 
 describe('20 workers that hear of a synchronous task', () => {
   const workersMax = 20
-  const world = useAttemptWorld([testChannel({ concurrencyMax: 1 })])
 
   /** Workers on one database and one blob store, each with one slot and its own connection for messages. */
   async function startWorkers() {
@@ -108,6 +112,8 @@ describe('20 workers that hear of a synchronous task', () => {
     const starting = Array.from({ length: workersMax }, async (_, at) => {
       const processId = `worker-${at}`
       const direct = createDirectRuns({
+        ...quiet,
+        pool: world.pool,
         produceImage: createTestProduceImage({
           attempts: world.attempts,
           processId,
@@ -118,11 +124,8 @@ describe('20 workers that hear of a synchronous task', () => {
             return succeeded()
           },
         }),
-        makeDue: async () => {},
         slots: { A: 1, B: 1 },
         stopping: new AbortController().signal,
-        onResult: () => {},
-        onUnexpected: () => {},
       })
       const messages = await openMessages({
         databaseUrl: world.databaseUrl,

@@ -1,11 +1,10 @@
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import { openMessages } from '../../src/store/connection/messages.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
-import { createTaskStore } from '../../src/store/tasks/taskStore.ts'
-import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
+import { awaitEnd } from '../../src/tasks/awaitEnd.ts'
 import type { TaskEvent } from '../../src/tasks/followTask.ts'
-import { createFollowTask } from '../../src/tasks/followTask.ts'
+import { followTask } from '../../src/tasks/followTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts, openAttempt } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
@@ -31,7 +30,7 @@ async function openProcesses(pollMs = 600_000) {
   onTestFinished(ends.close)
   const { announceEnd } = await open('sync_task')
   const attempts = await createTestAttempts(pool, undefined, announceEnd)
-  return { ends, attempts, store: createTaskStore(pool) }
+  return { deps: { pool, ends, capabilities: builtInCapabilities }, attempts }
 }
 
 /** Returns the backends of PostgreSQL that listen for ends. */
@@ -45,10 +44,10 @@ async function listening(): Promise<readonly number[]> {
 }
 
 it('all who wait for a task are woken by one connection and its notification, and the row decides [wait-7]', async () => {
-  const { ends, attempts, store } = await openProcesses()
+  const { deps, attempts } = await openProcesses()
   const { taskId } = await insertTask(database.pool)
   const other = await insertTask(database.pool)
-  const waiting = [1, 2, 3].map(() => createAwaitEnd({ store, ends })(taskId, limit()))
+  const waiting = [1, 2, 3].map(() => awaitEnd(deps, taskId, limit()))
   expect(await listening()).toHaveLength(1)
   await database.pool.query(`select pg_notify('task_end', $1)`, [taskId])
   await attempts.failTask(other.taskId, failure, 0)
@@ -57,18 +56,18 @@ it('all who wait for a task are woken by one connection and its notification, an
 })
 
 it('an end is found within a second when its notification is lost [wait-8]', async () => {
-  const { ends, store } = await openProcesses(1_000)
+  const { deps } = await openProcesses(1_000)
   const silent = await createTestAttempts(database.pool)
   const { taskId } = await insertTask(database.pool)
-  const waiting = createAwaitEnd({ store, ends })(taskId, limit())
+  const waiting = awaitEnd(deps, taskId, limit())
   await silent.failTask(taskId, failure, 0)
   expect(await waiting).toMatchObject({ status: 'failed' })
 })
 
 it('a process that waits for an end listens again after its connection is lost', async () => {
-  const { ends, attempts, store } = await openProcesses()
+  const { deps, attempts } = await openProcesses()
   const { taskId } = await insertTask(database.pool)
-  const waiting = createAwaitEnd({ store, ends })(taskId, limit())
+  const waiting = awaitEnd(deps, taskId, limit())
   const first = await listening()
   await database.pool.query('select pg_terminate_backend(pid) from unnest($1::int[]) as pid', [
     first,
@@ -81,29 +80,29 @@ it('a process that waits for an end listens again after its connection is lost',
 })
 
 it('a read of an awaited task that fails is repeated, until the wait is over', async () => {
-  const { ends, attempts, store } = await openProcesses()
-  let failures = 0
-  const readTask = (taskId: string) => {
-    failures += 1
-    return failures > 2 ? store.readTask(taskId) : Promise.reject(new Error('shutting down'))
-  }
-  const awaitEnd = createAwaitEnd({ store: { readTask }, ends })
+  const { deps, attempts } = await openProcesses()
   const { taskId } = await insertTask(database.pool)
   await attempts.failTask(taskId, failure, 0)
-  expect(await awaitEnd(taskId, limit())).toMatchObject({ status: 'failed' })
-  failures = 0
-  await expect(awaitEnd(taskId, AbortSignal.abort())).rejects.toThrow('shutting down')
+  const query = vi.spyOn(deps.pool, 'query')
+  onTestFinished(() => query.mockRestore())
+  const failOnce = () =>
+    query.mockImplementationOnce(() => {
+      throw new Error('shutting down')
+    })
+  failOnce()
+  failOnce()
+  expect(await awaitEnd(deps, taskId, limit())).toMatchObject({ status: 'failed' })
+  failOnce()
+  await expect(awaitEnd(deps, taskId, AbortSignal.abort())).rejects.toThrow('shutting down')
 })
 
 it('who follows a task sees it processing also when the call is over before the next read', async () => {
-  const { ends, attempts, store } = await openProcesses()
-  const capabilities = builtInCapabilities
-  const follow = createFollowTask({ store, ends, capabilities })
+  const { deps, attempts } = await openProcesses()
   let events: TaskEvent[] = []
   const ids = () => events.map(({ id }) => id)
   const following = async (lastId?: number) => {
     events = []
-    for await (const event of follow(taskId, limit(), lastId)) events.push(event)
+    for await (const event of followTask(deps, taskId, limit(), lastId)) events.push(event)
   }
   const { taskId } = await insertTask(database.pool)
   const done = following()

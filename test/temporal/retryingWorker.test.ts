@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { RunningWorker } from '../../src/temporal/worker/createWorker.ts'
 import { createRetryingWorker } from '../../src/temporal/worker/retryingWorker.ts'
 import { until } from '../support/timing.ts'
@@ -17,47 +17,30 @@ function fakeWorker() {
   return { worker, fail: end.reject }
 }
 
-describe('a retrying worker', () => {
-  it('runs as soon as Temporal is reachable', async () => {
-    const { worker } = fakeWorker()
-    const reported: unknown[] = []
-    let tries = 0
-    const retrying = createRetryingWorker(
-      async () => {
-        tries += 1
-        if (tries === 1) throw new Error('away')
-        return worker
-      },
-      (error) => void reported.push(error),
-    )
-    expect(retrying.isRunning()).toBe(false)
-    await until('the second try', () => (retrying.isRunning() ? true : undefined))
-    expect(reported).toEqual([new Error('away')])
-    await retrying.stop()
-    expect(worker.isRunning()).toBe(false)
-  })
+it('a worker runs as soon as Temporal is reachable, and ends with its error when it fails', async () => {
+  const { worker, fail } = fakeWorker()
+  const reported: unknown[] = []
+  const tries = [() => Promise.reject(new Error('away')), async () => worker]
+  const retrying = createRetryingWorker(
+    async () => (await tries.shift()?.()) ?? worker,
+    (error) => void reported.push(error),
+  )
+  expect(retrying.isRunning()).toBe(false)
+  await until('the second try', () => (retrying.isRunning() ? true : undefined))
+  expect(reported).toEqual([new Error('away')])
+  fail(new Error('the namespace is gone'))
+  await expect(retrying.done).rejects.toThrow('the namespace is gone')
+})
 
-  it('stops at once while a connection to Temporal hangs', async () => {
-    const { worker } = fakeWorker()
-    const frozen = Promise.withResolvers<RunningWorker>()
-    const retrying = createRetryingWorker(
-      () => frozen.promise,
-      () => {},
-    )
-    await retrying.stop()
-    frozen.resolve(worker)
-    await retrying.done
-    expect(worker.isRunning()).toBe(false)
-  })
-
-  it('ends with the error of a worker that fails', async () => {
-    const { worker, fail } = fakeWorker()
-    const retrying = createRetryingWorker(
-      async () => worker,
-      () => {},
-    )
-    await until('the worker', () => (retrying.isRunning() ? true : undefined))
-    fail(new Error('the namespace is gone'))
-    await expect(retrying.done).rejects.toThrow('the namespace is gone')
-  })
+it('a worker stops at once while a connection to Temporal hangs', async () => {
+  const { worker } = fakeWorker()
+  const frozen = Promise.withResolvers<RunningWorker>()
+  const retrying = createRetryingWorker(
+    () => frozen.promise,
+    () => {},
+  )
+  await retrying.stop()
+  frozen.resolve(worker)
+  await retrying.done
+  expect(worker.isRunning()).toBe(false)
 })

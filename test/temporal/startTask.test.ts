@@ -47,10 +47,10 @@ describe('startTask', () => {
     const address = silent.address()
     const port = typeof address === 'object' ? address?.port : undefined
     const temporal = connectTemporal({ address: `127.0.0.1:${port}`, namespace: 'default' })
-    const startTask = createStartTask({ temporal, startTimeoutMs: 300, produceTimeoutMs: 1_000 })
+    const startTask = createStartTask(temporal, 1_000)
     const startedAtMs = performance.now()
     expect(await startTask(testStart())).toBe(false)
-    expect(performance.now() - startedAtMs).toBeLessThan(1_500)
+    expect(performance.now() - startedAtMs).toBeLessThan(12_000)
     await temporal.close()
     silent.close()
   })

@@ -1,4 +1,3 @@
-import type { RandomBytes } from '../ids.ts'
 import { randomText } from '../ids.ts'
 import type { LimitsState } from './limits.ts'
 import type { ModelId } from '../models/models.ts'
@@ -34,8 +33,8 @@ export const depositCreditsMax = 1_000_000_000_000
 export const accountCreditsMax = Number.MAX_SAFE_INTEGER
 
 /** Returns a new account id: `acct_` and 16 random letters or digits. */
-export function newAccountId(randomBytes: RandomBytes): string {
-  return `acct_${randomText(randomBytes, 16)}`
+export function newAccountId(): string {
+  return `acct_${randomText(16)}`
 }
 
 /** The account of a valid API key. The secret itself is used for authentication only and not passed on. */

@@ -1,7 +1,5 @@
-import type { CapabilityTable } from './capabilities.ts'
-import { defined } from '../defined.ts'
 import type { Action, ImageSize, ModelId, Quality } from './models.ts'
-import { actions, familyOf, modelIds, qualities } from './models.ts'
+import { familyOf } from './models.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 
 /**
@@ -25,7 +23,7 @@ type PricedRequest = Pick<ImageRequest, 'model' | 'size' | 'quality' | 'action'>
 
 /**
  * Returns the price of a request: the price of the first line that applies. Returns `undefined` when no line
- * applies. This cannot happen in a running process, because `unpricedCombinations` is checked at its start.
+ * applies, which cannot happen with the built-in lines in the list: each model has one that always applies.
  */
 export function creditsOf(prices: readonly Price[], request: PricedRequest): number | undefined {
   const price = lineOf(prices, request)
@@ -53,25 +51,6 @@ export function lineOf(
 /** Returns the operator's lines, followed by the built-in lines. */
 export function priceList(operatorPrices: readonly Price[]): readonly Price[] {
   return [...operatorPrices, ...builtInPrices]
-}
-
-/** Returns, as text for the operator, all combinations that the capabilities allow and that have no price. */
-export function unpricedCombinations(
-  prices: readonly Price[],
-  capabilities: CapabilityTable,
-): readonly string[] {
-  return modelIds.flatMap((model) =>
-    [undefined, ...capabilities[model].sizes].flatMap((size) =>
-      [undefined, ...qualities].flatMap((quality) =>
-        actions
-          .filter((action) => {
-            const request = { model, action, ...defined({ size, quality }) }
-            return lineOf(prices, request) === undefined
-          })
-          .map((action) => [model, size, quality, action].filter(Boolean).join(' ')),
-      ),
-    ),
-  )
 }
 
 const vip = 'familyb-image-2-vip'

@@ -2,7 +2,7 @@ import { defined } from '../defined.ts'
 import type { TaskView } from './task.ts'
 import { isEnded } from './task.ts'
 import type { Timed } from './taskRecord.ts'
-import { msUntilProgress, progressMax, progressOf } from './taskRecord.ts'
+import { progressMax, progressOf } from './taskRecord.ts'
 
 // The events of a task, as its event stream reports them. An event is named by its id alone: the id follows
 // from the status and the progress, so it is the same on every API process. Ids of one task only grow.
@@ -59,17 +59,4 @@ export function isEventDue(lastId: number | undefined, id: number): boolean {
   if (lastId === undefined) return true
   if (id === endEventId || lastId === 0) return id > lastId
   return id >= lastId + progressStep
-}
-
-/**
- * Returns the milliseconds until the next event of a task is due by the passing of time alone. Returns
- * `undefined` when only a change of the task's row brings the next one.
- */
-export function msUntilNextEvent(
-  task: Timed,
-  usualDurationMs: number,
-  lastId: number,
-): number | undefined {
-  if (task.status !== 'processing') return undefined
-  return msUntilProgress(task, usualDurationMs, lastId - 1 + progressStep)
 }

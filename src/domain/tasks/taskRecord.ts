@@ -108,18 +108,3 @@ export function progressOf(task: Timed, usualDurationMs: number): number {
   const covered = 1 - Math.exp(-steepness * elapsed)
   return Math.min(progressMax, 1 + Math.floor(progressMax * covered))
 }
-
-/**
- * Returns the milliseconds until a processing task has this progress. Returns `undefined` when it gets no such
- * progress before its end.
- */
-export function msUntilProgress(
-  task: Timed,
-  usualDurationMs: number,
-  progress: number,
-): number | undefined {
-  if (task.processingAtMs === undefined || progress > progressMax) return undefined
-  const covered = (progress - 1) / progressMax
-  const elapsedMs = (-Math.log(1 - covered) / steepness) * usualDurationMs
-  return Math.max(0, Math.ceil(elapsedMs - (task.nowMs - task.processingAtMs)))
-}

@@ -1,9 +1,8 @@
 import { hardEndGraceMs } from '../limits.ts'
-import type { Family } from '../models/models.ts'
 import type { Price } from '../models/prices.ts'
 import { creditsOf } from '../models/prices.ts'
 import type { Channel } from '../upstream/channel.ts'
-import { longestTimeoutMs } from '../upstream/channel.ts'
+import { channelsOf, longestTimeoutMs } from '../upstream/channel.ts'
 import type { ImageRequest } from './imageRequest.ts'
 
 export type TaskTermsDeps = {
@@ -12,8 +11,7 @@ export type TaskTermsDeps = {
    */
   readonly prices: readonly Price[]
   readonly taskDeadlineMs: number
-  /** The longest timeout of the family's channels. */
-  readonly longestTimeoutMs: (family: Family) => number
+  readonly channels: readonly Channel[]
 }
 
 /** What a task costs and how long it may take. The times are counted from the acceptance of the task. */
@@ -31,7 +29,7 @@ export function taskTerms(deps: TaskTermsDeps, request: ImageRequest): TaskTerms
   const credits = creditsOf(deps.prices, { ...request, inputImages: request.inputs.length })
   if (credits === undefined) throw new Error(`Bug: a request of ${request.model} has no price`)
   const deadlineMs = deps.taskDeadlineMs
-  const timeoutMs = deps.longestTimeoutMs(request.family)
+  const timeoutMs = longestTimeoutMs(channelsOf(deps.channels, request.family))
   return { credits, deadlineMs, hardEndMs: hardEndMs(deadlineMs, timeoutMs) }
 }
 

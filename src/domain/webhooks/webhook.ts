@@ -1,4 +1,3 @@
-import type { RandomBytes } from '../ids.ts'
 import { randomText } from '../ids.ts'
 
 /** The events that a webhook can receive. */
@@ -39,6 +38,6 @@ export const webhookIdPattern = /^wh_[0-9A-Za-z]{24}$/
 export const deliveryIdPattern = /^whd_[0-9a-f]{32}$/
 
 /** Returns a random webhook id. */
-export function newWebhookId(randomBytes: RandomBytes): string {
-  return `wh_${randomText(randomBytes, 24)}`
+export function newWebhookId(): string {
+  return `wh_${randomText(24)}`
 }

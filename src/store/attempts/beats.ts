@@ -7,15 +7,11 @@ export type LostCall = { readonly taskId: string; readonly n: number }
 export type BeatStore = ReturnType<typeof createBeatStore>
 
 /**
- * Creates the statements of one process about who makes calls: its own beats, and the calls that others have lost. A
- * beat has a connection of its own, so that it never waits for a free one. `sessionUrl` leads to PostgreSQL itself.
+ * Creates the beats of one process. They have a connection of their own, so that none waits for a free one. `sessionUrl`
+ * leads to PostgreSQL itself.
  */
-export function createBeatStore(deps: {
-  readonly processId: string
-  readonly sessionUrl: string
-  readonly pool: Pool
-}) {
-  const { processId, pool } = deps
+export function createBeatStore(deps: { readonly processId: string; readonly sessionUrl: string }) {
+  const { processId } = deps
   const own = new Pool({
     connectionString: deps.sessionUrl,
     application_name: 'darkroom-beats',
@@ -38,13 +34,18 @@ export function createBeatStore(deps: {
       await own.query('delete from worker_process where process_id = $1', [processId])
     },
     close: (): Promise<void> => own.end(),
-    /** Returns lost calls, oldest first. Returns none while this process is not steady. */
-    lostCalls: async (limit: number): Promise<readonly LostCall[]> => {
-      const values = [processId, limit]
-      const { rows } = await pool.query<LostCall>({ name: 'lost-calls', text: listSql, values })
-      return rows
-    },
   }
+}
+
+/** Returns lost calls, oldest first. Returns none while the process `judge` is not steady. */
+export async function lostCalls(
+  pool: Pool,
+  judge: string,
+  limit: number,
+): Promise<readonly LostCall[]> {
+  const values = [judge, limit]
+  const { rows } = await pool.query<LostCall>({ name: 'lost-calls', text: listSql, values })
+  return rows
 }
 
 /** Also deletes the rows of processes that have been silent for an hour: without a row, they are silent too. */

@@ -1,23 +1,24 @@
+import type { Pool } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { AttemptStore } from '../../store/attempts/attemptStore.ts'
 import type { DueTask } from '../../store/reconcile/claims.ts'
-import type { ReconcileStore } from '../../store/reconcile/reconcileStore.ts'
+import { claimToCheck } from '../../store/reconcile/claims.ts'
+import type { Logger } from '../../telemetry/logger.ts'
 import type { RunReport } from '../../temporal/runs.ts'
 import type { StartTask } from '../../temporal/startTask.ts'
-import type { createProduceImage } from '../produceImage.ts'
+import type { ProduceImage } from '../produceImage.ts'
 import { AnswerUnknownError } from '../storedAnswer.ts'
 import type { Finding, ReconcileStep } from './reconciler.ts'
 import { inParallel } from './reconciler.ts'
 
 export type CheckDeps = {
-  readonly store: Pick<ReconcileStore, 'claimToCheck'>
+  readonly pool: Pool
+  readonly log: Pick<Logger, 'error'>
   readonly reportRun: (taskId: string) => Promise<RunReport>
   readonly startTask: StartTask
-  readonly produceImage: ReturnType<typeof createProduceImage>
+  readonly produceImage: ProduceImage
   readonly attempts: Pick<AttemptStore, 'cancelTask' | 'failTask'>
-  /** Called when the check of one task fails, for example because the blob store is unreachable. */
-  readonly onError: (taskId: string, error: unknown) => void
 }
 
 const batchMax = 100
@@ -37,7 +38,7 @@ export function createCheckStep(deps: CheckDeps): ReconcileStep {
       // Each question to a Temporal that is away lasts until its limit. Tasks past their end do not wait for those.
       let away = false
       do {
-        claimed = await deps.store.claimToCheck(batchMax)
+        claimed = await claimToCheck(deps.pool, batchMax)
         await inParallel(claimed, { parallel, signal }, async (task) => {
           const { taskId } = task.start
           try {
@@ -46,7 +47,7 @@ export function createCheckStep(deps: CheckDeps): ReconcileStep {
             if (found === 'unreachable') away = true
             if (found !== undefined) report({ found, count: 1, taskId })
           } catch (error) {
-            deps.onError(taskId, error)
+            deps.log.error('task not checked', { taskId, error })
           }
         })
       } while (claimed.length === batchMax && !signal.aborted)

@@ -1,4 +1,6 @@
-import type { LostCall } from '../../store/attempts/beats.ts'
+import type { Pool } from 'pg'
+import type { AttemptStore } from '../../store/attempts/attemptStore.ts'
+import { lostCalls } from '../../store/attempts/beats.ts'
 import type { ReconcileStep } from './reconciler.ts'
 
 const batchMax = 100
@@ -8,17 +10,19 @@ const batchMax = 100
  * send no beats any more, and calls whose lease is over.
  */
 export function createLoseStep(deps: {
-  readonly lostCalls: (limit: number) => Promise<readonly LostCall[]>
-  /** Returns false when the call is not lost after all. */
-  readonly loseCall: (call: LostCall) => Promise<boolean>
+  readonly pool: Pool
+  readonly attempts: AttemptStore
+  readonly processId: string
 }): ReconcileStep {
+  const { pool, attempts, processId: judge } = deps
   return {
     name: 'lose',
     everyMs: 1_000,
     run: async (signal, report) => {
-      for (const call of await deps.lostCalls(batchMax)) {
+      for (const call of await lostCalls(pool, judge, batchMax)) {
         if (signal.aborted) return
-        if (await deps.loseCall(call)) report({ found: 'lost', count: 1, taskId: call.taskId })
+        const isLost = await attempts.loseAttempt({ ...call, judge })
+        if (isLost) report({ found: 'lost', count: 1, taskId: call.taskId })
       }
     },
   }

@@ -1,4 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { defined } from '../../domain/defined.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import type { Recorders } from '../../telemetry/metrics.ts'
 
 /** Limit for one execution of a step. After this time the step finishes its current item and stops. */
 const runTimeoutMs = 30_000
@@ -10,30 +13,31 @@ const stepsEndTimeoutMs = 5_000
  * all of them work at the same time: each claims its work by a statement that gives it to nobody else. Each step has
  * its own loop, so a step that hangs does not delay the others.
  */
-export function createReconciler(deps: {
-  readonly steps: readonly ReconcileStep[]
-  readonly onFinding: (finding: Finding) => void
-  /** Called when a step throws. The step runs again after its pause. */
-  readonly onStepError: (step: ReconcileStepName, error: unknown) => void
-}) {
+export function createReconciler(
+  { log, metrics }: { readonly log: Logger; readonly metrics: Recorders },
+  steps: readonly ReconcileStep[],
+) {
   const stopping = new AbortController()
   let loops: readonly Promise<void>[] = []
 
-  async function repeat(step: ReconcileStep): Promise<void> {
+  async function repeat({ name: step, everyMs, run }: ReconcileStep): Promise<void> {
+    const report: ReportFinding = ({ found, count, taskId }) => {
+      metrics.finding(found, count)
+      log.info(`reconciler: ${found}`, { step, count, ...defined({ taskId }) })
+    }
     while (!stopping.signal.aborted) {
       const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(runTimeoutMs)])
-      try {
-        await step.run(signal, (finding) => deps.onFinding({ step: step.name, ...finding }))
-      } catch (error) {
-        deps.onStepError(step.name, error)
-      }
-      await sleep(step.everyMs, undefined, { signal: stopping.signal }).catch(() => {})
+      // A step that throws runs again after its pause.
+      await run(signal, report).catch((error: unknown) =>
+        log.warn('reconciler step failed', { step, error }),
+      )
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
 
   return {
     start: (): void => {
-      loops = deps.steps.map(repeat)
+      loops = steps.map(repeat)
     },
     /** Lets each step finish the item that it works on. */
     stop: async (): Promise<void> => {
@@ -43,11 +47,9 @@ export function createReconciler(deps: {
   }
 }
 
-type ReconcileStepName = 'lose' | 'start' | 'check' | 'excess' | 'sweep' | 'purge' | 'webhook'
-
 /** One kind of repair. */
 export type ReconcileStep = {
-  readonly name: ReconcileStepName
+  readonly name: 'lose' | 'start' | 'check' | 'excess' | 'sweep' | 'purge' | 'webhook'
   /** Pause between two executions of the step. */
   readonly everyMs: number
   /**
@@ -59,7 +61,6 @@ export type ReconcileStep = {
 
 /** What a step did, for metrics and the log. `taskId` is present when the finding is about one task. */
 export type Finding = {
-  readonly step: ReconcileStepName
   readonly found:
     | 'lost'
     | 'started'
@@ -78,7 +79,7 @@ export type Finding = {
   readonly taskId?: string
 }
 
-export type ReportFinding = (finding: Omit<Finding, 'step'>) => void
+export type ReportFinding = (finding: Finding) => void
 
 /**
  * Runs the effect for every item, for at most `parallel` items at once. Starts no further item after the

@@ -1,7 +1,8 @@
+import type { Pool } from 'pg'
 import type { Family } from '../../domain/models/models.ts'
 import { families } from '../../domain/models/models.ts'
 import type { TaskStart } from '../../domain/tasks/taskStart.ts'
-import type { ReconcileStore } from '../../store/reconcile/reconcileStore.ts'
+import { claimUnstarted, makeDue, markStarted } from '../../store/reconcile/claims.ts'
 import type { StartTask } from '../../temporal/startTask.ts'
 import type { DirectRuns } from '../directRuns.ts'
 import type { ReconcileStep, ReportFinding } from './reconciler.ts'
@@ -18,16 +19,16 @@ const parallel = 16
  * itself. The first of them is tried as a start each time, so the step notices when Temporal is back.
  */
 export function createStartStep(deps: {
-  readonly store: Pick<ReconcileStore, 'claimUnstarted' | 'markStarted' | 'makeDue'>
+  readonly pool: Pool
   readonly startTask: StartTask
   readonly direct: Pick<DirectRuns, 'free' | 'hasJustTaken' | 'run'>
 }): ReconcileStep {
-  const { store, direct } = deps
+  const { pool, direct } = deps
   let away = false
 
   /** Carries the task out in this process. Without a free slot, the task is due again at once. */
   async function runHere(start: TaskStart, report: ReportFinding): Promise<void> {
-    if (direct.free(start.family) <= 0) return store.makeDue(start.taskId)
+    if (direct.free(start.family) <= 0) return makeDue(pool, start.taskId)
     direct.run(start)
     report({ found: 'taken_over', count: 1, taskId: start.taskId })
   }
@@ -36,7 +37,7 @@ export function createStartStep(deps: {
     away = !(await deps.startTask(start))
     report({ found: away ? 'start_failed' : 'started', count: 1, taskId: start.taskId })
     if (away) return runHere(start, report)
-    await store.markStarted(start.taskId)
+    await markStarted(pool, start.taskId)
   }
 
   /** Returns whether a full batch was started, so that more tasks are probably due. */
@@ -46,7 +47,7 @@ export function createStartStep(deps: {
     report: ReportFinding,
   ): Promise<boolean> {
     const limit = away ? Math.max(1, direct.free(family)) : batchMax
-    const claimed = await store.claimUnstarted(family, limit)
+    const claimed = await claimUnstarted(pool, family, limit)
     // A synchronous task whose call is about to begin here needs no run.
     const [first, ...others] = claimed.filter(({ taskId }) => !direct.hasJustTaken(taskId))
     if (first === undefined) return claimed.length === batchMax

@@ -1,7 +1,14 @@
+import type { Pool } from 'pg'
 import { keptInputBytesMax } from '../../domain/limits.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
-import type { ReconcileStore } from '../../store/reconcile/reconcileStore.ts'
-import type { DeliveryStore } from '../../store/webhooks/webhookStore.ts'
+import { purgeTasks } from '../../store/reconcile/purgeTasks.ts'
+import {
+  dropExcessInputs,
+  forgetRequests,
+  forgetUploads,
+  takeUploads,
+} from '../../store/reconcile/uploads.ts'
+import { endPending, forgetWebhooks } from '../../store/webhooks/webhooks.ts'
 import type { ReconcileStep } from './reconciler.ts'
 import { inParallel } from './reconciler.ts'
 
@@ -28,32 +35,30 @@ const retryMs = 5 * 60_000
  *   webhook that has no delivery left.
  */
 export function createSweepSteps({
-  store,
-  deliveries,
+  pool,
   blobs,
 }: {
-  readonly store: ReconcileStore
-  readonly deliveries: Pick<DeliveryStore, 'endPending' | 'forgetWebhooks'>
+  readonly pool: Pool
   readonly blobs: Pick<BlobStore, 'deletePrefix'>
 }): readonly ReconcileStep[] {
   const excess: ReconcileStep['run'] = async (_signal, report) => {
-    const dropped = await store.dropExcessInputs(keptInputBytesMax)
+    const dropped = await dropExcessInputs(pool, keptInputBytesMax)
     if (dropped > 0) report({ found: 'excess', count: dropped })
   }
   const sweep: ReconcileStep['run'] = async (signal, report) => {
     // Requests are deleted first, because that works without the blob store. A prompt may have megabytes, and the record
     // of its task is kept for days.
     await inBatches(signal, batchMax, async (limit) => {
-      const forgotten = await store.forgetRequests(limit)
+      const forgotten = await forgetRequests(pool, limit)
       if (forgotten > 0) report({ found: 'forgotten', count: forgotten })
       return forgotten
     })
     await inBatches(signal, batchMax, async (limit) => {
-      const uploadIds = await store.takeUploads(limit, retryMs)
+      const uploadIds = await takeUploads(pool, limit, retryMs)
       let swept = 0
       const sweeping = inParallel(uploadIds, { parallel, signal }, async (uploadId) => {
         await blobs.deletePrefix(uploadId)
-        await store.forgetUploads([uploadId])
+        await forgetUploads(pool, [uploadId])
         swept += 1
       })
       await sweeping.finally(() => {
@@ -64,14 +69,14 @@ export function createSweepSteps({
   }
   const purge: ReconcileStep['run'] = async (signal, report) => {
     await inBatches(signal, purgeBatchMax, async (limit) => {
-      const purged = await store.purgeTasks(limit)
+      const purged = await purgeTasks(pool, limit)
       if (purged > 0) report({ found: 'purged', count: purged })
       return purged
     })
   }
   const webhook: ReconcileStep['run'] = async (signal) => {
-    while (!signal.aborted && (await deliveries.endPending()) > 0);
-    await deliveries.forgetWebhooks()
+    while (!signal.aborted && (await endPending(pool)) > 0);
+    await forgetWebhooks(pool)
   }
   return [
     { name: 'excess', everyMs: 30_000, run: excess },

@@ -1,14 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TryDelivery } from './tryDelivery.ts'
-import type { DeliveryStore } from '../../store/webhooks/webhookStore.ts'
+import type { TryDeliveryDeps } from './tryDelivery.ts'
+import { tryDelivery } from './tryDelivery.ts'
+import { claimDue } from '../../store/webhooks/claimDue.ts'
 import type { ClaimedDelivery } from '../../domain/webhooks/delivery.ts'
-
-type DeliverDueDeps = {
-  readonly store: Pick<DeliveryStore, 'claimDue'>
-  readonly tryDelivery: TryDelivery
-  /** Called when PostgreSQL cannot be used. What is due stays due, and a claimed delivery is due again after its claim. */
-  readonly onError: (error: unknown) => void
-}
 
 /** The loop of a worker that tries the deliveries that are due. */
 export type DeliverDue = ReturnType<typeof createDeliverDue>
@@ -26,12 +20,14 @@ export const triesMax = 512
 export const keptForWell = 128
 
 /** Creates the loop. It claims what is due, starts the tries, and looks again when one of them is over. */
-export function createDeliverDue({ store, tryDelivery, onError }: DeliverDueDeps) {
+export function createDeliverDue(deps: TryDeliveryDeps) {
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
   let woken = new AbortController()
   let running = Promise.resolve()
 
+  /** PostgreSQL cannot be used. What is due stays due, and a claimed delivery is due again after its claim. */
+  const onError = (error: unknown) => deps.log.warn('webhook not tried', { error })
   const wake = () => woken.abort()
 
   async function run(): Promise<void> {
@@ -49,7 +45,7 @@ export function createDeliverDue({ store, tryDelivery, onError }: DeliverDueDeps
     if (places === 0) return []
     const failingToo = underWay.size + places <= triesMax - keptForWell
     try {
-      return await store.claimDue({ places, failingToo })
+      return await claimDue(deps.pool, { places, failingToo })
     } catch (error) {
       onError(error)
       return []
@@ -57,7 +53,7 @@ export function createDeliverDue({ store, tryDelivery, onError }: DeliverDueDeps
   }
 
   function begin(delivery: ClaimedDelivery): void {
-    const trying = tryDelivery(delivery)
+    const trying = tryDelivery(deps, delivery)
       .catch(onError)
       .finally(() => {
         underWay.delete(trying)

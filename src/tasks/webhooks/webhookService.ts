@@ -1,10 +1,11 @@
+import type { Pool } from 'pg'
 import type { WebhookKey } from './webhookSecret.ts'
 import { webhookSecret } from './webhookSecret.ts'
 import type { Caller } from '../../domain/accounts/account.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
-import type { RandomBytes } from '../../domain/ids.ts'
 import type { DeliveryPage } from '../../store/webhooks/deliveries.ts'
-import type { WebhookStore } from '../../store/webhooks/webhookStore.ts'
+import * as deliveries from '../../store/webhooks/deliveries.ts'
+import * as webhooks from '../../store/webhooks/webhooks.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { Delivery } from '../../domain/webhooks/delivery.ts'
@@ -17,17 +18,16 @@ export type WebhookService = ReturnType<typeof createWebhookService>
 type WithSecret = { readonly webhook: Webhook; readonly secret: string }
 
 type WebhookServiceDeps = {
-  readonly store: WebhookStore
+  readonly pool: Pool
   /** Returns why a text cannot be the address of a webhook, or `undefined`. */
   readonly whyNotAddress: (text: string) => string | undefined
   /** The keys of WEBHOOK_KEYS. New secrets are computed from the first key. */
   readonly keys: readonly [WebhookKey, ...WebhookKey[]]
-  readonly randomBytes: RandomBytes
 }
 
 /** Creates the functions that the webhook routes share. */
 export function createWebhookService(deps: WebhookServiceDeps) {
-  const { store, keys } = deps
+  const { pool, keys } = deps
   const [key] = keys
   const withSecret = (webhook: Webhook): WithSecret => ({
     webhook,
@@ -35,7 +35,7 @@ export function createWebhookService(deps: WebhookServiceDeps) {
   })
 
   async function read(caller: Caller, webhookId: string): Promise<Result<Webhook, RequestFailure>> {
-    return found(await store.readWebhook(caller.accountId, webhookId))
+    return found(await webhooks.readWebhook(pool, caller.accountId, webhookId))
   }
 
   return {
@@ -44,8 +44,8 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       { accountId }: Caller,
       { url, events }: { readonly url: string; readonly events: readonly WebhookEvent[] },
     ): Promise<Result<WithSecret, RequestFailure>> => {
-      const webhook = await store.insertWebhook({
-        webhookId: newWebhookId(deps.randomBytes),
+      const webhook = await webhooks.insertWebhook(pool, {
+        webhookId: newWebhookId(),
         accountId,
         url,
         events,
@@ -55,13 +55,13 @@ export function createWebhookService(deps: WebhookServiceDeps) {
         ? fail({ tag: 'too_many_webhooks' })
         : succeed(withSecret(webhook))
     },
-    list: ({ accountId }: Caller) => store.listWebhooks(accountId),
+    list: ({ accountId }: Caller) => webhooks.listWebhooks(pool, accountId),
     read,
     remove: async (
       { accountId }: Caller,
       webhookId: string,
     ): Promise<Result<null, RequestFailure>> => {
-      const removed = await store.endWebhook(webhookId, 'deleted', accountId)
+      const removed = await webhooks.endWebhook(pool, webhookId, 'deleted', accountId)
       return removed ? succeed(null) : fail({ tag: 'webhook_not_found' })
     },
     /** Returns the webhook with a new secret. For 24 hours the previous secret signs too. */
@@ -69,15 +69,15 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       { accountId }: Caller,
       webhookId: string,
     ): Promise<Result<WithSecret, RequestFailure>> => {
-      const rotated = found(await store.rotateSecret(accountId, webhookId, key.id))
+      const rotated = found(await webhooks.rotateSecret(pool, accountId, webhookId, key.id))
       return rotated.ok ? succeed(withSecret(rotated.value)) : rotated
     },
     enable: async ({ accountId }: Caller, webhookId: string) =>
-      found(await store.enableWebhook(accountId, webhookId)),
+      found(await webhooks.enableWebhook(pool, accountId, webhookId)),
     test: async (caller: Caller, webhookId: string): Promise<Result<Delivery, RequestFailure>> => {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
-      const delivery = await store.insertTestDelivery(webhookId)
+      const delivery = await deliveries.insertTestDelivery(pool, webhookId)
       if (delivery === undefined) return fail({ tag: 'webhook_disabled' })
       if (delivery === 'too_many') return fail({ tag: 'too_many_tests' })
       return succeed(delivery)
@@ -91,10 +91,13 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
       const { after } = page
-      if (after !== undefined && (await store.readDelivery(webhookId, after)) === undefined) {
+      if (
+        after !== undefined &&
+        (await deliveries.readDelivery(pool, webhookId, after)) === undefined
+      ) {
         return fail({ tag: 'unknown_after' })
       }
-      return succeed(await store.listDeliveries(webhookId, page))
+      return succeed(await deliveries.listDeliveries(pool, webhookId, page))
     },
     redeliver: async (
       caller: Caller,
@@ -103,7 +106,7 @@ export function createWebhookService(deps: WebhookServiceDeps) {
     ): Promise<Result<Delivery, RequestFailure>> => {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
-      const delivery = await store.redeliver(deliveryId, webhookId)
+      const delivery = await deliveries.redeliver(pool, deliveryId, webhookId)
       if (delivery === 'missing') return fail({ tag: 'delivery_not_found' })
       return delivery === 'disabled' ? fail({ tag: 'webhook_disabled' }) : succeed(delivery)
     },

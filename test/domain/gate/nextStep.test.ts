@@ -82,8 +82,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   'calls a channel': [
     ['first in the order of the file', {}, call('one')],
     ['past one that is paused', { channels: [state('one', paused), two] }, call('two')],
-    ['past one that cools down', { channels: [state('one', cooling), two] }, call('two')],
-    ['with the next number', { attempts: 4 }, call('one', 5)],
     ['again after a refusal', { past: [refused] }, call('one', 2)],
     ['other than one whose quota is used up', { past: [exhausted] }, call('two', 2)],
     [
@@ -96,7 +94,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { sync: true, past: [{ ...unread, closedAtMs: 0 }] },
       call('one', 2),
     ],
-    ['after 99 refusals', { past: hundred.slice(1) }, call('one', 100)],
   ],
   'stays with the channel of an unknown outcome': [
     ['although another one is free', { past: [on('two', unknown)] }, call('two', 2)],
@@ -123,21 +120,11 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { past: [lost], deadlineAtMs: nowMs },
       { kind: 'look', answerId: 'an-lost' },
     ],
-    [
-      'before it is given up',
-      { past: [lost], givenUp: true },
-      { kind: 'look', answerId: 'an-lost' },
-    ],
     ['once', { past: [lost], looked: ['an-lost'] }, call('one', 2)],
     ['not when the worker saw how the call ended', { past: [unknown, refused] }, call('one', 3)],
   ],
   'with a call under way': [
     ['waits for it', { open, looked: ['an-1'] }, wait('call_under_way', 2_500)],
-    [
-      'waits for it when it is given up',
-      { open, looked: ['an-1'], givenUp: true },
-      wait('call_under_way', 2_500),
-    ],
     [
       'ends at the hard end',
       { open, looked: ['an-1'], hardEndAtMs: nowMs },
@@ -146,7 +133,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   ],
   pauses: [
     ['after an unknown outcome', { past: [justUnknown] }, wait('backoff', 1_000)],
-    ['longer after the second', { past: [unknown, justUnknown] }, wait('backoff', 4_000)],
     [
       'as long as the upstream asked',
       { past: [{ ...justUnknown, retryAfterMs: 30_000 }] },
@@ -175,11 +161,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { channels: [state('one', cooling), state('two', coolingSoon)] },
       wait('cooldown', 2_000, 'two'),
     ],
-    [
-      'for a short cooldown while a client waits',
-      { sync: true, channels: [state('one', coolingSoon)] },
-      wait('cooldown', 2_000),
-    ],
     ['for a fault of its channel', { channels: [state('one', faulty)] }, wait('cooldown', 15_000)],
     [
       'for a pause a quarter of a minute',
@@ -207,11 +188,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       'when the upstream makes no image',
       { past: [past({ class: 'rejected', reason: 'no_image' })] },
       end('no_image_generated', 'rejected'),
-    ],
-    [
-      'rejected, and says that work was possible',
-      { past: [unknown, past({ class: 'rejected', reason: 'no_image' })] },
-      end('no_image_generated', 'rejected', true),
     ],
     [
       'when three calls may have done work',
@@ -252,11 +228,6 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     ],
   ],
   'ends while a client waits': [
-    [
-      'when every channel has refused',
-      { sync: true, past: [justRefused, on('two', justRefused)] },
-      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 7_000 }),
-    ],
     [
       'with the earliest Retry-After of its channels',
       { sync: true, past: [refused, on('two', justRefused)] },

@@ -12,11 +12,8 @@ it('reads the traceparent of a client, sampled or not', () => {
 
 it.each([
   ['an absent one', ''],
-  ['one without flags', `00-${trace}-${span}`],
   ['one with more after the flags', `00-${trace}-${span}-01-more`],
-  ['two in one', `00-${trace}-${span}-01, 00-${trace}-${span}-01`],
   ['an unknown version', `01-${trace}-${span}-01`],
-  ['upper case', `00-${trace.toUpperCase()}-${span}-01`],
   ['a trace of zeros', `00-${'0'.repeat(32)}-${span}-01`],
   ['a span of zeros', `00-${trace}-${'0'.repeat(16)}-01`],
   ['a line break', `00-${trace}-${span}-01\n`],

@@ -20,11 +20,7 @@ const minute = 'GenerateRequestsPerMinutePerProjectPerModel'
 const day = 'GenerateRequestsPerDayPerProjectPerModel-FreeTier'
 
 const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
-  ['400 without the vendor’s envelope', answer(400), 'rejected invalid_request'],
-  ['413 without the vendor’s envelope', answer(413), 'rejected invalid_request'],
-  ['401 without the vendor’s envelope', answer(401), 'operator_fault credential'],
   ['402', answer(402), 'exhausted quota_exhausted'],
-  ['403 without the vendor’s envelope', answer(403), 'unknown forbidden'],
   ['403 about the request', says(policy), 'rejected forbidden'],
   ['403 of moderation', codes(403, 'content_policy_violation'), 'rejected content_policy'],
   ['400 of Azure’s filter', codes(400, 'contentfilter'), 'rejected content_policy'],
@@ -47,7 +43,6 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ],
   ['403 that names the consumer', codes(403, 'consumer_suspended'), 'operator_fault forbidden'],
   ['403 of a used up balance', codes(403, 'insufficient_user_quota'), 'exhausted quota_exhausted'],
-  ['404 without the vendor’s envelope', answer(404), 'operator_fault model_not_found'],
   ['429 without the vendor’s envelope', answer(429), 'refused rate_limited'],
   ['429 for the minute', answer(429, { quotaIds: [minute] }), 'refused rate_limited'],
   ['429 for the day', answer(429, { quotaIds: [day] }), 'exhausted quota_exhausted'],
@@ -73,9 +68,7 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ['503 without the vendor’s envelope', answer(503), 'unknown server_error'],
   ['500 with exhausted words', codes(500, 'insufficient_quota'), 'unknown server_error'],
   ['204', answer(204), 'unknown unexpected_status'],
-  ['302', answer(302), 'unknown unexpected_status'],
   ['408', answer(408, {}), 'unknown unexpected_status'],
-  ['529', answer(529, {}), 'unknown server_error'],
 ]
 
 describe('the class of an upstream answer', () => {

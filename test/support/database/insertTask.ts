@@ -20,7 +20,7 @@ export async function insertTask(
     readonly hardEndSeconds?: number
   } = {},
 ): Promise<InsertedTask> {
-  const taskId = newTaskId(randomBytes)
+  const taskId = newTaskId()
   const accountId = given.accountId ?? `acct_${randomBytes(8).toString('hex')}`
   const credits = given.credits ?? 10
   const route = given.route ?? 'images.tasks'

@@ -3,7 +3,6 @@ import type { Pool } from 'pg'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../../../src/domain/upstream/answerMeta.ts'
-import { createReconcileStore } from '../../../src/store/reconcile/reconcileStore.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
 import { useOpened } from '../useOpened.ts'
@@ -23,17 +22,16 @@ export function useReconcileWorld() {
       const blobs = createMemoryBlobs()
       const callUpstream = () => Promise.reject(new Error('the reconciler called an upstream'))
       const produceImage = createTestProduceImage({ attempts, blobs, callUpstream })
-      const store = createReconcileStore(database.pool)
-      return { ...database, store, attempts, blobs, produceImage }
+      return { ...database, attempts, blobs, produceImage }
     },
     ({ drop }) => drop(),
-    ['pool', 'store', 'attempts', 'blobs', 'produceImage'],
+    ['pool', 'attempts', 'blobs', 'produceImage'],
   )
 }
 
 /** Runs a step once and returns its findings. */
-export async function runStep(step: ReconcileStep): Promise<readonly Omit<Finding, 'step'>[]> {
-  const findings: Omit<Finding, 'step'>[] = []
+export async function runStep(step: ReconcileStep): Promise<readonly Finding[]> {
+  const findings: Finding[] = []
   await step.run(new AbortController().signal, (finding) => void findings.push(finding))
   return findings
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Caller } from '../../../src/domain/accounts/account.ts'
 import { newAccountId } from '../../../src/domain/accounts/account.ts'
@@ -9,9 +8,9 @@ import type { Result } from '../../../src/domain/result.ts'
 import type { ImageRequest } from '../../../src/domain/tasks/imageRequest.ts'
 import type { TaskStart } from '../../../src/domain/tasks/taskStart.ts'
 import { createAccount } from '../../../src/store/accounts/accounts.ts'
-import type { Accepted, AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
-import { createAcceptTask } from '../../../src/tasks/acceptTask.ts'
-import { createTaskStore } from '../../../src/store/tasks/taskStore.ts'
+import type { Accepted, AcceptInput, AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
+import { acceptTask } from '../../../src/tasks/acceptTask.ts'
+import { testChannel } from './testAttempts.ts'
 
 /** The price of a generation in tests. An edit costs 2 credits more per source image. */
 export const testCredits = 10
@@ -19,8 +18,8 @@ export const testCredits = 10
 /** Creates `accept` on a real task store. `started` collects what would go to the start queue. */
 export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}) {
   const started: TaskStart[] = []
-  const accept = createAcceptTask({
-    store: createTaskStore(pool),
+  const deps: AcceptTaskDeps = {
+    pool,
     capabilities: builtInCapabilities,
     prices: (['familyb-image-2-vip', 'familya-3-pro-image'] as const).map((model) => ({
       model,
@@ -28,11 +27,11 @@ export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}
       creditsPerInputImage: 2,
     })),
     taskDeadlineMs: 600_000,
-    longestTimeoutMs: () => 300_000,
-    randomBytes,
+    channels: [testChannel({ timeoutMs: 300_000 })],
     onAccepted: (start) => void started.push(start),
     ...given,
-  })
+  }
+  const accept = (input: AcceptInput) => acceptTask(deps, input)
   return { accept, started }
 }
 
@@ -42,7 +41,7 @@ export async function createTestCaller(
   credits: number,
   models?: readonly ModelId[],
 ): Promise<Caller & { readonly name: string }> {
-  const accountId = newAccountId(randomBytes)
+  const accountId = newAccountId()
   const only = models === undefined ? {} : { models }
   await createAccount(pool, { accountId, name: accountId, credits, ...only })
   return { accountId, keyId: 'key_test', name: accountId, ...only }

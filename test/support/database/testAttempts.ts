@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
@@ -62,7 +61,7 @@ export async function askToOpen(
   return attempts.openAttempt({
     taskId,
     n: found.kind === 'live' ? found.facts.attempts + 1 : 1,
-    answerId: newUploadId(randomBytes, 'answer'),
+    answerId: newUploadId('answer'),
     processId: testProcessId,
     via: 'workflow',
     channel: testChannel(),

@@ -2,6 +2,7 @@ import { createPlaces } from '../../../src/domain/gate/places.ts'
 import { createLargeRequests } from '../../../src/tasks/largeRequests.ts'
 import type { ProduceImageDeps } from '../../../src/tasks/takeStep.ts'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
+import { quiet } from '../quiet.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
 import { testProcessId } from './testAttempts.ts'
 
@@ -10,6 +11,7 @@ export function createTestProduceImage(
   given: Pick<ProduceImageDeps, 'attempts' | 'callUpstream'> & Partial<ProduceImageDeps>,
 ): ReturnType<typeof createProduceImage> {
   return createProduceImage({
+    ...quiet,
     processId: testProcessId,
     beats: { mayCall: () => true },
     blobs: createMemoryBlobs(),

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { beforeEach } from 'vitest'
 import type { ClaimedDelivery } from '../../../src/domain/webhooks/delivery.ts'
@@ -15,7 +14,7 @@ export async function insertTestWebhook(
   accountId: string,
   url = 'https://receiver.example/',
 ): Promise<string> {
-  const webhookId = newWebhookId(randomBytes)
+  const webhookId = newWebhookId()
   const inserted = await insertWebhook(pool, {
     webhookId,
     accountId,

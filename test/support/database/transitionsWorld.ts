@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { newTaskId } from '../../../src/domain/ids.ts'
 import type { Seeded } from '../seeded.ts'
@@ -138,7 +137,7 @@ export function chooseStep(
     channel: seeded.pick(Object.keys(state.paused).slice(0, seeded.pick([1, 1, 2]))),
     process: seeded.pick(Object.keys(state.processes)),
     outcome: seeded.pick(outcomes),
-    newTaskId: newTaskId(randomBytes),
+    newTaskId: newTaskId(),
     credits: seeded.between(0, 20),
     isMild: seeded.chance(0.5),
   }

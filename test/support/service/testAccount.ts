@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { newAccountId } from '../../../src/domain/accounts/account.ts'
-import { newKeyId } from '../../../src/domain/accounts/apiKey.ts'
 import { createAccount } from '../../../src/store/accounts/accounts.ts'
 import type { NewApiKey } from '../../../src/store/accounts/apiKeys.ts'
 import { createKey } from '../../../src/store/accounts/apiKeys.ts'
 import type { Pepper } from '../../../src/tasks/apiKeys.ts'
-import { newSecret } from '../../../src/tasks/apiKeys.ts'
+import { newKeyId, newSecret } from '../../../src/tasks/apiKeys.ts'
 
 /** An account with one API key. */
 export type TestAccount = {
@@ -24,7 +23,7 @@ export function createAccounts(pool: Pool, keyPepper: string) {
     credits = 1_000_000,
     name = `test-${randomBytes(6).toString('hex')}`,
   ): Promise<TestAccount> => {
-    const accountId = newAccountId(randomBytes)
+    const accountId = newAccountId()
     await createAccount(pool, { accountId, name, credits })
     return { name, accountId, ...(await issueTestKey(pool, accountId, pepper)) }
   }
@@ -37,8 +36,8 @@ export async function issueTestKey(
   pepper: Pepper,
   terms: Partial<Pick<NewApiKey, 'expiresInMs' | 'budget'>> = {},
 ) {
-  const { secret, ...hashed } = newSecret(pepper, randomBytes)
-  const keyId = newKeyId(randomBytes)
+  const { secret, ...hashed } = newSecret(pepper)
+  const keyId = newKeyId()
   await createKey(pool, {
     keyId,
     accountId,

@@ -33,7 +33,7 @@ export async function openTemporalWorld(address: string): Promise<TemporalWorld>
 /** Opens a namespace that exists. */
 export function openKnownNamespace(settings: TemporalSettings) {
   const temporal = connectTemporal(settings)
-  const startTask = createStartTask({ temporal, startTimeoutMs: 5_000, produceTimeoutMs: 600_000 })
+  const startTask = createStartTask(temporal, 600_000)
   return { settings, temporal, startTask, close: () => temporal.close() }
 }
 
@@ -163,7 +163,7 @@ export function createScripts() {
     },
     cancelTask: async (taskId) =>
       (scripts.get(taskId)?.cancelled ?? true) ? 'cancelled' : 'call_under_way',
-    onUnexpected: () => {},
+    log: { error: () => {} },
     stopping: new AbortController().signal,
   })
   return {
@@ -180,7 +180,7 @@ export function createScripts() {
 /** The start of a new task of family B. */
 export function testStart(): TaskStart {
   return {
-    taskId: newTaskId(randomBytes),
+    taskId: newTaskId(),
     accountId: 'acct_test',
     family: 'B',
     model: 'familyb-image-2-vip',

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
 import { startSimulator } from '../../../src/dev/simulator/server.ts'
@@ -78,7 +78,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
   }
 
   async function storeInput(bytes: Buffer, mimeType: ImageMimeType): Promise<InputImage> {
-    const blobKey = `${newUploadId(randomBytes, 'input')}/0`
+    const blobKey = `${newUploadId('input')}/0`
     await blobs.put([blobKey, bytes])
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     return { blobKey, mimeType, bytes: bytes.length, sha256 }

@@ -28,14 +28,14 @@ const callUpstream = () => Promise.reject(new Error('the reconciler called an up
 /** Runs the check step once, by default with running workflows. */
 async function check(given: Partial<CheckDeps> = {}) {
   const restarted: string[] = []
-  const failed: string[] = []
+  const failed: unknown[] = []
   const step = createCheckStep({
-    store: world.store,
+    pool: world.pool,
     attempts: world.attempts,
     produceImage: world.produceImage,
     reportRun: async () => 'running',
     startTask: async ({ taskId }) => restarted.push(taskId) > 0,
-    onError: (taskId) => void failed.push(taskId),
+    log: { error: (_event, fields) => failed.push(fields?.taskId) },
     ...given,
   })
   return { found: await runStep(step), restarted, failed }

@@ -41,7 +41,7 @@ function starting(slots: number) {
       ran.push(taskId)
     },
   }
-  const step = createStartStep({ store: world.store, startTask, direct })
+  const step = createStartStep({ pool: world.pool, startTask, direct })
   return {
     run: () => runStep(step),
     tried,

@@ -1,11 +1,14 @@
-import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
-import { discardUpload, openUpload } from '../../../src/store/reconcile/uploads.ts'
+import {
+  discardUpload,
+  forgetUploads,
+  openUpload,
+  takeUploads,
+} from '../../../src/store/reconcile/uploads.ts'
 import type { ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
 import { createSweepSteps } from '../../../src/tasks/reconcile/sweepSteps.ts'
-import { createDeliveryStore } from '../../../src/store/webhooks/webhookStore.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import { runStep, setTask, useReconcileWorld } from '../../support/database/reconcileWorld.ts'
 
@@ -13,7 +16,7 @@ const world = useReconcileWorld()
 beforeEach(() => world.pool.query('delete from task; delete from upload'))
 
 async function upload(sweepAfter: string): Promise<string> {
-  const uploadId = newUploadId(randomBytes, 'input')
+  const uploadId = newUploadId('input')
   await world.pool.query(
     `insert into upload (upload_id, kind, sweep_after) values ($1, 'input', ${sweepAfter})`,
     [uploadId],
@@ -31,9 +34,7 @@ function stepOf(
   name: ReconcileStep['name'],
   blobs: Pick<BlobStore, 'deletePrefix'> = world.blobs,
 ): ReconcileStep {
-  const { store, pool } = world
-  const steps = createSweepSteps({ store, deliveries: createDeliveryStore(pool), blobs })
-  const step = steps.find((one) => one.name === name)
+  const step = createSweepSteps({ pool: world.pool, blobs }).find((one) => one.name === name)
   if (step === undefined) throw new Error('no such step')
   return step
 }
@@ -43,7 +44,7 @@ const sweep = (blobs: Pick<BlobStore, 'deletePrefix'> = world.blobs) =>
 
 describe('the sweep', () => {
   it('comes to an upload at once when it is discarded', async () => {
-    const uploadId = newUploadId(randomBytes, 'input')
+    const uploadId = newUploadId('input')
     await openUpload(world.pool, uploadId, 60_000)
     await sweep()
     expect(await uploadIds()).toEqual([uploadId])
@@ -69,9 +70,9 @@ describe('the sweep', () => {
 
   it('keeps the row of an answer that was stored while its upload was being swept', async () => {
     const late = await upload('now()')
-    const taken = await world.store.takeUploads(10, 300_000)
+    const taken = await takeUploads(world.pool, 10, 300_000)
     await world.pool.query('update upload set sweep_after = now(), next_try_at = null')
-    await world.store.forgetUploads(taken)
+    await forgetUploads(world.pool, taken)
     expect(await uploadIds()).toEqual([late])
     expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
   })

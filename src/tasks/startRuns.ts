@@ -1,5 +1,9 @@
+import type { Pool } from 'pg'
 import type { TaskStart } from '../domain/tasks/taskStart.ts'
-import type { StartTask } from './startTask.ts'
+import { markStarted } from '../store/reconcile/claims.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Recorders } from '../telemetry/metrics.ts'
+import type { StartTask } from '../temporal/startTask.ts'
 
 export type StartRuns = ReturnType<typeof createStartRuns>
 
@@ -12,19 +16,25 @@ const startsOfAccountMax = 16
  * here is started by the reconciler, a second or two later.
  */
 export function createStartRuns(deps: {
+  readonly pool: Pool
+  readonly log: Logger
+  readonly metrics: Recorders
   readonly startTask: StartTask
-  readonly markStarted: (taskId: string) => Promise<void>
-  /** Called with each task that is left to the reconciler. */
-  readonly onLeft: (taskId: string, reason: 'full' | 'failed') => void
-  readonly onMarkFailed: (taskId: string, error: unknown) => void
 }) {
+  const { pool, log, metrics, startTask } = deps
   const running = new Map<Promise<void>, string>()
 
+  function leave(taskId: string, reason: 'full' | 'failed'): void {
+    metrics.startLeft(reason)
+    log.info('start left to the reconciler', { taskId, reason })
+  }
+
   async function startNow(start: TaskStart): Promise<void> {
-    if (!(await deps.startTask(start))) return deps.onLeft(start.taskId, 'failed')
-    await deps
-      .markStarted(start.taskId)
-      .catch((error: unknown) => deps.onMarkFailed(start.taskId, error))
+    const { taskId } = start
+    if (!(await startTask(start))) return leave(taskId, 'failed')
+    await markStarted(pool, taskId).catch((error: unknown) =>
+      log.warn('start not marked', { taskId, error }),
+    )
   }
 
   return {
@@ -32,7 +42,7 @@ export function createStartRuns(deps: {
     start: (start: TaskStart): void => {
       const ofAccount = [...running.values()].filter((account) => account === start.accountId)
       if (running.size >= startsMax || ofAccount.length >= startsOfAccountMax) {
-        return deps.onLeft(start.taskId, 'full')
+        return leave(start.taskId, 'full')
       }
       const one = startNow(start).finally(() => running.delete(one))
       running.set(one, start.accountId)

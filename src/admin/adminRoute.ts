@@ -16,7 +16,7 @@ import { camelCase } from '../http/router.ts'
 import type { OperationFailure } from '../operations/operation.ts'
 import { failureText } from '../operations/operation.ts'
 import type { StoredImage } from '../operations/taskContents.ts'
-import { noFields, parseFields } from '../schema/extensionRequest.ts'
+import { noFields, parseFields } from '../schema/parseFields.ts'
 
 type Declaration<Params, Input> = Pick<Route, 'method' | 'path' | 'id' | 'summary'> & {
   readonly description?: string

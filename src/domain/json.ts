@@ -8,6 +8,19 @@ export type Json =
   | { readonly [key: string]: Json }
 export type JsonObject = { readonly [key: string]: Json }
 
+/** The keys and indices that lead from the top of a document to one value. */
+export type JsonPath = readonly (string | number)[]
+
+/** Returns the value of a JSON text, if it is one. */
+export function parsed(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text)
+    return value
+  } catch {
+    return undefined
+  }
+}
+
 // The functions below read a vendor's JSON. They never trust its shape.
 
 /** Returns the value if it is an object. */
@@ -41,6 +54,20 @@ export function countOf(value: Json | undefined): number | undefined {
 /** Returns `inlineData` for `inline_data`. Google's REST interface accepts and sends keys in both forms. */
 export function camelCaseKey(key: string): string {
   return key.replaceAll(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/**
+ * Returns the value with every key in camelCase. Of a key that an object has in both forms, the last counts, but null
+ * never does.
+ */
+export function camelCased(value: Json): Json {
+  if (value === null || typeof value !== 'object') return value
+  if (isArray(value)) return value.map(camelCased)
+  const members = Object.entries(value).map(
+    ([key, member]) => [camelCaseKey(key), camelCased(member)] as const,
+  )
+  const isNull = ([, member]: readonly [string, Json]) => member === null
+  return Object.fromEntries([...members.filter(isNull), ...members.filter((each) => !isNull(each))])
 }
 
 /** Does the same as `Array.isArray`. Its type also narrows readonly arrays. */

@@ -1,7 +1,6 @@
 import Koa from 'koa'
-import { createSyncWaits } from './answers/syncWaits.ts'
-import { createWaitPlaces } from './answers/waitPlaces.ts'
-import type { ApiDeps, ApiParts, ApiState } from './context.ts'
+import { createClientWaits } from './answers/clientWaits.ts'
+import type { ApiDeps, ApiState } from './context.ts'
 import { freeBodyBytes } from './intake/body.ts'
 import { allowAnyOrigin, catchErrors, observeRequest, startRequest } from './middleware.ts'
 import { installRoutes } from './routes.ts'
@@ -25,19 +24,13 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
   app.use(observeRequest(deps))
   app.use(allowAnyOrigin())
   app.use(catchErrors(deps))
-  installRoutes(app, createParts(deps))
-  return app
-}
-
-/** Adds to the dependencies what one API process keeps across requests. */
-export function createParts(deps: ApiDeps): ApiParts {
-  return {
+  installRoutes(app, {
     ...deps,
     largeBodies: createByteBudget({
       bytesMax: deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax,
       freeBytes: freeBodyBytes,
     }),
-    syncWaits: createSyncWaits(deps.tasks),
-    waitPlaces: createWaitPlaces(deps.stopping, deps.config.waitersMax),
-  }
+    waits: createClientWaits(deps.tasks, deps.stopping, deps.config.waitersMax),
+  })
+  return app
 }

@@ -1,6 +1,5 @@
 import type { ParameterizedContext } from 'koa'
-import type { SyncWaits } from './answers/syncWaits.ts'
-import type { WaitersMax, WaitPlaces } from './answers/waitPlaces.ts'
+import type { ClientWaits, WaitersMax } from './answers/clientWaits.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
 import type { Family } from '../domain/models/models.ts'
@@ -43,21 +42,8 @@ export type HttpFailure =
   | RequestFailure
   /** The task of a synchronous call ended without an image. */
   | { readonly tag: 'task_ended'; readonly failure: TaskFailure; readonly family: Family }
-  /** A synchronous call reached its deadline before its task ended. The task continues. */
-  | { readonly tag: 'sync_deadline' }
-  /**
-   * The idempotency key of a synchronous call names an earlier task, and the image of that task has expired.
-   */
-  | { readonly tag: 'result_expired' }
-  /**
-   * Used for every asset URL that leads to no image. Invented, altered and expired URLs get the same answer, so that
-   * nobody can tell them apart.
-   */
-  | { readonly tag: 'asset_not_found' }
   | { readonly tag: 'too_many_waiters'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
-  /** `GET /v1/models/{model}` names a model that does not exist, or that the account may not use. */
-  | { readonly tag: 'unknown_model' }
   /** What an operator asked for was not done, in the words of the operation. 404, or 409 unless a field is wrong. */
   | { readonly tag: 'no_such'; readonly message: string }
   | {
@@ -66,12 +52,19 @@ export type HttpFailure =
       readonly message: string
       readonly param?: string
     }
-  | { readonly tag: 'not_ready' }
-  | { readonly tag: 'internal_error' }
-  /** Node's HTTP parser could not read the request, or not in time, or its headers are too large. */
-  | { readonly tag: 'not_http' }
-  | { readonly tag: 'request_timeout' }
-  | { readonly tag: 'headers_too_large' }
+  /** Their texts are in the table of `errorNames.ts`. */
+  | {
+      readonly tag:
+        | 'generation_timeout'
+        | 'result_expired'
+        | 'asset_not_found'
+        | 'unknown_model'
+        | 'not_ready'
+        | 'internal_error'
+        | 'not_http'
+        | 'request_timeout'
+        | 'headers_too_large'
+    }
 
 /** Sends the answer and returns `undefined`, or returns a failure. `errors.ts` answers with that failure. */
 export type Handler = (context: RouteContext) => Promise<HttpFailure | undefined>
@@ -125,7 +118,7 @@ export type ApiConfig = {
    * Limit for the bytes of all large bodies in memory at the same time. Default 256 MiB. See `byteBudget.ts`.
    */
   readonly largeBodiesBytesMax?: number
-  /** Limits for the waiters of one account and of the process. See `waitPlaces.ts`. */
+  /** Limits for the waiters of one account and of the process. See `clientWaits.ts`. */
   readonly waitersMax?: WaitersMax
 }
 
@@ -140,7 +133,7 @@ export type SigningKey = { readonly id: string; readonly secret: string }
 export type Observation = {
   /** The pattern of the route. `unmatched` when no route matches the request. */
   readonly route: string
-  /** A method of RFC 9110, or PATCH. Every other method is reported as `OTHER`. */
+  /** One of the methods that Node's parser knows. It refuses every other one, so that no client can invent labels of a metric. */
   readonly method: string
   /** 499 when the client left before the whole answer was sent. */
   readonly status: number
@@ -162,6 +155,5 @@ type ReportedRequest = { readonly requestId: string; readonly route: string }
 export type ApiParts = ApiDeps & {
   /** Memory for bodies until their requests are accepted. */
   readonly largeBodies: ByteBudget
-  readonly syncWaits: SyncWaits
-  readonly waitPlaces: WaitPlaces
+  readonly waits: ClientWaits
 }

@@ -29,6 +29,7 @@ const errors = {
   task_not_found: [404, 'There is no such task.'],
   webhook_not_found: [404, 'There is no such webhook.'],
   delivery_not_found: [404, 'The webhook has no such delivery.'],
+  // Invented, altered and expired addresses get the same answer, so that nobody can tell them apart.
   asset_not_found: [404, 'The asset does not exist or has expired.', 'not_found'],
   result_expired: [
     404,

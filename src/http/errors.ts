@@ -105,8 +105,6 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)
     case 'task_ended':
       return taskFailureReply(failure)
-    case 'sync_deadline':
-      return named('generation_timeout', { headers: doNotRetry })
     // These say the same to every client.
     case 'not_http':
     case 'task_not_found':
@@ -122,6 +120,7 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
     case 'too_many_tests':
     case 'headers_too_large':
     case 'internal_error':
+    case 'generation_timeout':
     case 'not_ready':
       return named(failure.tag)
     default:
@@ -150,13 +149,11 @@ const notCancellableMessages: Readonly<
 }
 
 /**
- * The answer to a synchronous call whose task failed. A 500 tells the client not to retry after a call that may have
- * done work, and after a cancel that somebody asked for. After any other failure a retry costs nothing and may
- * succeed. Clients of the Images API know a rejection by moderation as `moderation_blocked`. Records of tasks have
+ * The answer to a synchronous call whose task failed. Clients of the Images API know a rejection by moderation as `moderation_blocked`. Records of tasks have
  * `content_policy_violation` for both families.
  */
 function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): ErrorReply {
-  const { code, cause, workPossible, retryAfterMs } = ended.failure
+  const { code, cause, retryAfterMs } = ended.failure
   const text = taskFailureMessages[code]
   if (code === 'rate_limit_exceeded') {
     if (retryAfterMs === undefined) return rateLimited(text)
@@ -167,8 +164,7 @@ function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): E
     return reply({ status: 400, code: isModeration ? 'moderation_blocked' : code, text })
   }
   const publicCode = code === 'upstream_error' ? 'do_request_failed' : code
-  const isFinal = workPossible || cause === 'cancelled'
-  return reply({ status: 500, code: publicCode, text, ...(isFinal ? { headers: doNotRetry } : {}) })
+  return reply({ status: 500, code: publicCode, text })
 }
 
 function rateLimited(text: string, retryAfterSeconds?: number): ErrorReply {

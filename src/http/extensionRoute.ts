@@ -10,7 +10,7 @@ import { describeInput, receiveInput } from './intake/receiveInput.ts'
 import type { Route } from './route.ts'
 import { json } from './route.ts'
 import type { Result } from '../domain/result.ts'
-import { noFields } from '../schema/extensionRequest.ts'
+import { noFields } from '../schema/parseFields.ts'
 
 // The routes beside the API contract that need an API key. They refuse every name that they do not know, in the query
 // and in the body; the routes of the contract ignore query parameters.

@@ -35,7 +35,7 @@ export function observeRequest(deps: Pick<ApiDeps, 'observe'>): Middleware<ApiSt
     res.once('close', () => {
       deps.observe?.({
         route: state.route,
-        method: knownMethods.has(method) ? method : 'OTHER',
+        method,
         status: res.writableFinished ? res.statusCode : clientClosedRequest,
         durationMs: performance.now() - startedAtMs,
         requestId: state.requestId,
@@ -50,21 +50,6 @@ export function observeRequest(deps: Pick<ApiDeps, 'observe'>): Middleware<ApiSt
     await next()
   }
 }
-
-/**
- * Every other method is reported as `OTHER`. The method is a label of a metric, and each new label value
- * takes memory; a client could invent any number of methods.
- */
-const knownMethods: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'TRACE',
-])
 
 /**
  * Status for the log only, as in nginx: the client left before its answer was sent. Never sent to a client.

@@ -60,24 +60,18 @@ function answerUnmatched(
   router: Router<ApiState>,
   notAtPath: (pattern: string, path: string) => boolean,
 ): Koa.Middleware<ApiState> {
-  const methods = new Set(router.stack.flatMap((layer) => layer.methods))
   return async (context, next) => {
     const { path: found, route } = router.match(context.path, context.method)
     if (route) return next()
     const path = found.filter(({ path: pattern }) => !notAtPath(String(pattern), context.path))
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
-    // `OPTIONS *` asks about the whole server (RFC 9110 section 9.3.7).
-    const isKnown = path.length > 0 || (context.method === 'OPTIONS' && context.path === '*')
-    if (!isKnown) writeFailure(context, { tag: 'not_found' })
+    if (path.length === 0) writeFailure(context, { tag: 'not_found' })
     else if (context.method !== 'OPTIONS') {
       writeFailure(context, { tag: 'method_not_allowed', allow })
     } else {
-      const all = [...allMethods.filter((method) => methods.has(method)), 'OPTIONS']
-      context.set('Allow', (path.length > 0 ? allow : all).join(', '))
+      context.set('Allow', allow.join(', '))
       context.status = 204
     }
     return undefined
   }
 }
-
-const allMethods = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE']

@@ -1,26 +1,22 @@
 import type Koa from 'koa'
 import type { ApiParts, ApiState } from './context.ts'
-import { engineProgress } from './pages/engine.ts'
-import { createPage, createShared } from './pages/pages.ts'
+import { createPage, createShared, engineProgress } from './pages/pages.ts'
 import type { Route, RouteGroup } from './route.ts'
 import type { ServedRoute } from './router.ts'
 import { installServed, page, patternOf, served } from './router.ts'
 import { cancelTaskRoute } from './routes/cancelTask.ts'
-import { editImageRoute } from './routes/editImage.ts'
 import { contentRoutes } from './routes/generateContent.ts'
-import { generateImageRoute } from './routes/generateImage.ts'
 import { getAccountRoute } from './routes/getAccount.ts'
 import { apiDocumentRoute } from './routes/getApiDocument.ts'
 import { getAssetRoute } from './routes/getAsset.ts'
 import { getModelRoute, listModelsRoute } from './routes/getModels.ts'
 import { getTaskRoutes } from './routes/getTask.ts'
 import { getTaskEventsRoute } from './routes/getTaskEvents.ts'
-import { getTaskResultRoutes } from './routes/getTaskResult.ts'
 import { getUsageRoute } from './routes/getUsage.ts'
 import { getHealthRoute, getReadinessRoute } from './routes/health.ts'
 import { listTasksRoute } from './routes/listTasks.ts'
 import { submitTaskRoute } from './routes/submitTask.ts'
-import { deliveryRoutes } from './routes/webhookDeliveries.ts'
+import { editImageRoute, generateImageRoute } from './routes/syncImages.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
 const apiDocument = apiDocumentRoute(() => routeGroups)
@@ -33,7 +29,6 @@ export const routeGroups: readonly RouteGroup<ApiParts>[] = [
     routes: [
       submitTaskRoute,
       ...getTaskRoutes,
-      ...getTaskResultRoutes,
       listTasksRoute,
       getTaskEventsRoute,
       cancelTaskRoute,
@@ -58,7 +53,7 @@ export const routeGroups: readonly RouteGroup<ApiParts>[] = [
   {
     name: 'Webhooks',
     about: 'Signed notifications when tasks end.',
-    routes: [...webhookRoutes, ...deliveryRoutes],
+    routes: webhookRoutes,
   },
   {
     name: 'Service',

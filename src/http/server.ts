@@ -52,7 +52,6 @@ export function createServer(
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     connectionsCheckingInterval: connectionsCheckMs,
-    insecureHTTPParser: false,
   })
   const handle = app.callback()
   const latestAnswers = new WeakMap<Duplex, ServerResponse>()
@@ -88,7 +87,6 @@ export function createServer(
   }
 
   server.on('request', onRequest)
-  server.on('checkExpectation', onRequest)
   server.on('clientError', onClientError)
   return server
 }

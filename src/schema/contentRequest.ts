@@ -1,11 +1,10 @@
-import type { CasedDocument } from './camelCaseDocument.ts'
-import { camelCaseDocument } from './camelCaseDocument.ts'
 import type { ContentRequest } from './contentFields.ts'
 import { contentRequest } from './contentFields.ts'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { invalidRequest } from '../domain/failure.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
+import { camelCased, camelCaseKey, isArray } from '../domain/json.ts'
 import type { FamilyAModel, ImageMimeType } from '../domain/models/models.ts'
 import { familyAModels } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
@@ -16,9 +15,9 @@ import type {
   Route,
   UnstoredRequest,
 } from '../domain/tasks/imageRequest.ts'
-import { matchImages } from './matchImages.ts'
-import { parseBody } from './parseBody.ts'
-import { modelNotFound, paramPath } from './requestFailures.ts'
+import { wrongImage } from './wrongImage.ts'
+import { parseBody } from './parseFields.ts'
+import { modelNotFound, paramPath } from '../domain/requestFailures.ts'
 
 /**
  * Validates the body of a v1beta route. In the returned request, keys are in camelCase, and images are
@@ -31,28 +30,32 @@ export function parseContentRequest(
   given: Json,
   images: readonly ReceivedImage[],
 ): Result<ParsedContent, RequestFailure> {
-  const { document, rename, doubled } = camelCaseDocument(given)
+  const doubled = fieldInBothCasings(given)
   if (doubled !== undefined) {
     const param = paramPath(doubled)
     const message = `'${param}' is given in both camelCase and snake_case.`
     return fail(invalidRequest('invalid_value', param, message))
   }
-  const parsed = parseBody(contentRequest, document, rename)
+  const rename = (path: Path) => asWritten(given, path)
+  const parsed = parseBody(contentRequest, camelCased(given), rename)
   if (!parsed.ok) return parsed
-  const inputs = matchImages(declaredTypes(parsed.value), images)
-  if (!inputs.ok) return inputs
+  const wrong = wrongImage(declaredTypes(parsed.value), images)
+  if (wrong !== undefined) return fail(wrong)
   const { aspectRatio, imageSize } = parsed.value.generationConfig?.imageConfig ?? {}
   return succeed({
     request: {
       route,
       family: 'A',
       model,
-      action: inputs.value.length > 0 ? 'edit' : 'generate',
+      action: images.length > 0 ? 'edit' : 'generate',
       ...defined({ size: imageSize, aspectRatio }),
       body: { kind: 'content', content: contentDocument(parsed.value) },
-      inputs: inputs.value,
+      inputs: images,
     },
-    paramNames: paramNames(rename),
+    paramNames: {
+      size: paramPath(rename([...imageConfigPath, 'imageSize'])),
+      aspectRatio: paramPath(rename([...imageConfigPath, 'aspectRatio'])),
+    },
   })
 }
 
@@ -81,12 +84,39 @@ export function isContentImagePath(path: readonly (string | number)[]): boolean 
   )
 }
 
-function paramNames(rename: CasedDocument['rename']): ParsedContent['paramNames'] {
-  const imageConfig = ['generationConfig', 'imageConfig']
-  return {
-    size: paramPath(rename([...imageConfig, 'imageSize'])),
-    aspectRatio: paramPath(rename([...imageConfig, 'aspectRatio'])),
+const imageConfigPath = ['generationConfig', 'imageConfig']
+
+type Path = readonly PropertyKey[]
+
+/**
+ * Returns the path of a field that has a value in both casings of its name. Google's REST interface accepts camelCase and
+ * snake_case, even mixed in one document.
+ */
+function fieldInBothCasings(value: Json): Path | undefined {
+  if (value === null || typeof value !== 'object') return undefined
+  const names = new Set<string>()
+  for (const [key, member] of isArray(value) ? value.entries() : Object.entries(value)) {
+    // A field that is null reads as absent.
+    if (member === null) continue
+    const name = camelCaseKey(String(key))
+    if (names.has(name)) return [key]
+    names.add(name)
+    const inside = fieldInBothCasings(member)
+    if (inside !== undefined) return [key, ...inside]
   }
+  return undefined
+}
+
+/** Returns a path of the document in camelCase with each key as the client wrote it. */
+function asWritten(given: Json, path: Path): Path {
+  let value: Json | undefined = given
+  return path.map((step) => {
+    const fields = value !== null && typeof value === 'object' ? Object.entries<Json>(value) : []
+    const named = fields.filter(([key]) => camelCaseKey(key) === String(step))
+    const [key, member] = named.find(([, member]) => member !== null) ?? named[0] ?? []
+    value = member
+    return typeof step === 'number' ? step : (key ?? step)
+  })
 }
 
 function declaredTypes({ contents }: ContentRequest): readonly ImageMimeType[] {

@@ -5,8 +5,8 @@ import { familyBModels, pixelSizes, qualities } from '../domain/models/models.ts
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ReceivedImage, UnstoredRequest } from '../domain/tasks/imageRequest.ts'
-import { parseBody } from './parseBody.ts'
-import { invalidImage, missingParameter, notAnImage } from './requestFailures.ts'
+import { parseBody } from './parseFields.ts'
+import { missingParameter } from '../domain/requestFailures.ts'
 
 /** Validates the body of `POST /v1/images/generations`. */
 export function parseGenerationsRequest(
@@ -33,13 +33,11 @@ export function parseEditsRequest(
   const parsed = parseBody(editsFields, fields)
   if (!parsed.ok) return parsed
   if (image === undefined) return fail(missingParameter('image'))
-  const { content, sniffedType } = image
-  if (sniffedType === undefined) return fail(invalidImage('image', notAnImage))
   return succeed({
     ...common(parsed.value),
     route: 'images.edits',
     action: 'edit',
-    inputs: [{ mimeType: sniffedType, content }],
+    inputs: [image],
   })
 }
 

@@ -13,10 +13,10 @@ import {
   sizesOf,
 } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
-import { succeed } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
 import type { ReceivedImage, UnstoredRequest } from '../domain/tasks/imageRequest.ts'
-import { matchImages } from './matchImages.ts'
-import { parseBody } from './parseBody.ts'
+import { wrongImage } from './wrongImage.ts'
+import { parseBody } from './parseFields.ts'
 
 /**
  * Validates the body of `POST /v1/images/tasks`. For a model of family A, `quality` is allowed but has no
@@ -31,8 +31,8 @@ export function parseTaskRequest(
   if (!parsed.ok) return parsed
   const { model, action, prompt, input_images, size, aspect_ratio, quality } = parsed.value
   const declared = (input_images ?? []).map(({ mime_type }) => mime_type)
-  const inputs = matchImages(declared, images)
-  if (!inputs.ok) return inputs
+  const wrong = wrongImage(declared, images)
+  if (wrong !== undefined) return fail(wrong)
   const family = familyOf(model)
   return succeed({
     route: 'images.tasks',
@@ -42,7 +42,7 @@ export function parseTaskRequest(
     ...defined({ size, aspectRatio: aspect_ratio }),
     ...(quality === undefined || family === 'A' ? {} : { quality }),
     body: { kind: 'prompt', prompt },
-    inputs: inputs.value,
+    inputs: images,
   })
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { deliveryIdPattern, webhookEvents, webhookIdPattern } from '../domain/webhooks/webhook.ts'
-import { limitParameter } from './listQuery.ts'
+import { pageQuery } from './queries.ts'
 
 /** The body of `POST /v1/webhooks`. */
 export const newWebhook = z.strictObject({
@@ -16,18 +16,7 @@ export const newWebhook = z.strictObject({
 })
 
 /** The query of `GET /v1/webhooks`. */
-export const webhooksQuery = pageOf(webhookIdPattern, 'webhook')
+export const webhooksQuery = pageQuery(webhookIdPattern, 'webhook')
 
 /** The query of `GET /v1/webhooks/{id}/deliveries`. */
-export const deliveriesQuery = pageOf(deliveryIdPattern, 'delivery')
-
-function pageOf(idPattern: RegExp, row: string) {
-  return z.strictObject({
-    limit: limitParameter,
-    after: z
-      .string()
-      .regex(idPattern, { error: `the id of a ${row} from the previous page` })
-      .optional()
-      .meta({ description: 'The last id of the previous page. The list continues after it.' }),
-  })
-}
+export const deliveriesQuery = pageQuery(deliveryIdPattern, 'delivery')

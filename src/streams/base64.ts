@@ -1,13 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { parsed } from '../domain/json.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { parsed } from './parseJson.ts'
 
 /** The letters of base64: the standard ones, or these as well as those of the URL-safe form (RFC 4648 section 5). */
 export type Base64Alphabet = 'standard' | 'either'
-
-/** `no_string`: the bytes cannot stand between the quotes of a JSON string. */
-export type Base64Failure = 'no_base64' | 'no_string' | 'too_large'
 
 /**
  * How much is decoded before other work gets a turn. V8 frees texts of this size with other young objects, and larger
@@ -30,17 +27,16 @@ export async function decodeBase64(
   alphabet: Base64Alphabet,
   bytesMax: number,
   target: Buffer,
-): Promise<Result<Buffer, Base64Failure>> {
+): Promise<Result<Buffer, 'no_base64' | 'too_large'>> {
   let [bytes, slices, isStandard, isUrlSafe] = [0, 0, false, false]
-  let [part, rest] = ['', '']
-  const why = () => (unescaped(part) === undefined ? 'no_string' : 'no_base64')
+  let rest = ''
   for (let at = 0, end = 0; at < sent.length; at = end) {
     slices += 1
     if (slices % slicesPerTurn === 0) await turn()
     end = sliceEnd(sent, at)
-    part = sent.toString('latin1', at, end)
+    const part = sent.toString('latin1', at, end)
     const text = part.includes('\\') ? unescaped(part) : part
-    if (text === undefined) return fail('no_string')
+    if (text === undefined) return fail('no_base64')
     // Node takes other letters by their low byte: `Ł` (U+0141) would become `A`.
     if (text !== part && Buffer.byteLength(text) !== text.length) return fail('no_base64')
     isStandard ||= text.includes('+') || text.includes('/')
@@ -52,12 +48,12 @@ export async function decodeBase64(
     const groupsBytes = (groups.length / 4) * 3
     if (bytes + groupsBytes > bytesMax) return fail('too_large')
     // Node leaves out what is not a letter, so there are fewer bytes.
-    if (target.write(groups, bytes, 'base64') !== groupsBytes) return fail(why())
+    if (target.write(groups, bytes, 'base64') !== groupsBytes) return fail('no_base64')
     bytes += groupsBytes
     rest = letters.slice(groups.length)
   }
   const isOfOne = !isUrlSafe || (alphabet === 'either' && !isStandard)
-  if (!isOfOne || !isLastGroup(rest)) return fail(why())
+  if (!isOfOne || !isLastGroup(rest)) return fail('no_base64')
   const whole = bytes + target.write(rest, bytes, 'base64')
   return whole > bytesMax ? fail('too_large') : succeed(target.subarray(0, whole))
 }

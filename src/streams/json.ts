@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import type { Json } from '../domain/json.ts'
+import type { RequestFailure } from '../domain/failure.ts'
+import type { Json, JsonPath } from '../domain/json.ts'
 import {
   inputImageBytesMax,
   inputImagesBytesMax,
@@ -11,19 +12,15 @@ import {
   upstreamAnswerTextBytesMax,
   upstreamAnswerValuesMax,
 } from '../domain/limits.ts'
+import { invalidImage, paramPath } from '../domain/requestFailures.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { Base64Alphabet } from './base64.ts'
 import { decodeBase64 } from './base64.ts'
-import type { JsonFailure, JsonPath } from './jsonFailure.ts'
-import { invalidJson } from './jsonFailure.ts'
-import type { ImageString } from './parseJson.ts'
-import { notBase64, notJson, parseJson } from './parseJson.ts'
+import type { ImageString, JsonRules } from './parseJson.ts'
+import { invalidJson, notBase64, parseJson } from './parseJson.ts'
 
-type JsonOptions = {
-  /** Returns whether the string at this path is an image in base64. */
-  readonly isImage: (path: JsonPath) => boolean
-}
+type JsonOptions = Pick<JsonRules, 'isImage'> & { readonly alphabet: Base64Alphabet }
 
 type Read<Image> = {
   /** The document. An empty string stands in the place of each image. */
@@ -42,8 +39,8 @@ type ImageBytes = { readonly path: JsonPath; readonly bytes: Buffer }
  */
 export async function readJson(
   body: Buffer,
-  { isImage, alphabet }: JsonOptions & { readonly alphabet: Base64Alphabet },
-): Promise<Result<Read<ImageBytes>, JsonFailure>> {
+  { isImage, alphabet }: JsonOptions,
+): Promise<Result<Read<ImageBytes>, RequestFailure>> {
   if (!isUtf8(body)) return fail(invalidJson('is not valid UTF-8'))
   const read = parseJson(body, { ...requestRules, isImage })
   if (!read.ok) return read
@@ -64,17 +61,17 @@ const requestRules = {
 async function decodeImages(
   strings: readonly ImageString[],
   alphabet: Base64Alphabet,
-): Promise<Result<readonly ImageBytes[], JsonFailure>> {
+): Promise<Result<readonly ImageBytes[], RequestFailure>> {
   const images: ImageBytes[] = []
   let bytesLeft = inputImagesBytesMax
   for (const { path, sent } of strings) {
     const bytesMax = Math.min(inputImageBytesMax, bytesLeft)
     const decoded = await decodeBase64(sent, alphabet, bytesMax, sent)
     if (!decoded.ok) {
-      const { failure } = decoded
-      if (failure === 'no_string') return fail(notJson)
-      if (failure === 'no_base64') return fail(notBase64(path))
-      return fail(bytesMax === inputImageBytesMax ? tooLarge(path) : tooLargeTogether(path))
+      if (decoded.failure === 'no_base64') return fail(notBase64(path))
+      return bytesMax === inputImageBytesMax
+        ? fail(invalidImage(paramPath(path), `it is larger than ${inputImageBytesMax} bytes`))
+        : fail(invalidImage(paramPath(path.slice(0, 1)), tooLargeTogether))
     }
     bytesLeft -= decoded.value.length
     images.push({ path, bytes: decoded.value })
@@ -82,15 +79,8 @@ async function decodeImages(
   return succeed(images)
 }
 
-function tooLarge(path: JsonPath): JsonFailure {
-  return { tag: 'invalid_image', path, why: `it is larger than ${inputImageBytesMax} bytes` }
-}
-
 /** No single image is at fault, so the field is named that has them all. */
-function tooLargeTogether(path: JsonPath): JsonFailure {
-  const why = `together they are larger than ${inputImagesBytesMax} bytes`
-  return { tag: 'invalid_image', path: path.slice(0, 1), why }
-}
+const tooLargeTogether = `together they are larger than ${inputImagesBytesMax} bytes`
 
 /**
  * Reads the JSON of an upstream answer, leniently, because we have paid for it. The last of equal keys counts, what
@@ -99,8 +89,8 @@ function tooLargeTogether(path: JsonPath): JsonFailure {
  */
 export function readLenientJson(
   body: Buffer,
-  { isImage }: JsonOptions,
-): Result<Read<ImageString>, JsonFailure> {
+  isImage: JsonRules['isImage'] = () => false,
+): Result<Read<ImageString>, RequestFailure> {
   return parseJson(body, { ...answerRules, isImage })
 }
 

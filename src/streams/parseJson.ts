@@ -1,13 +1,16 @@
-import type { Json } from '../domain/json.ts'
+import type { RequestFailure } from '../domain/failure.ts'
+import { invalidRequest } from '../domain/failure.ts'
+import type { Json, JsonPath } from '../domain/json.ts'
+import { parsed } from '../domain/json.ts'
+import { invalidImage, invalidValue, paramPath } from '../domain/requestFailures.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { JsonFailure, JsonPath } from './jsonFailure.ts'
-import { invalidJson } from './jsonFailure.ts'
 
 /** A string that is an image: its place in the document, and the bytes between its quotes. */
 export type ImageString = { readonly path: JsonPath; readonly sent: Buffer }
 
 export type JsonRules = {
+  /** Returns whether the string at this path is an image in base64. */
   readonly isImage: (path: JsonPath) => boolean
   readonly imagesMax: number
   readonly depthMax: number
@@ -35,7 +38,7 @@ type Reader = JsonRules & {
   textBytes: number
   /** A byte besides the images that stands here is beyond their limit. */
   limitAt: number
-  failure: JsonFailure | undefined
+  failure: RequestFailure | undefined
 }
 
 /**
@@ -46,7 +49,7 @@ type Reader = JsonRules & {
 export function parseJson(
   body: Buffer,
   rules: JsonRules,
-): Result<{ readonly document: Json; readonly images: readonly ImageString[] }, JsonFailure> {
+): Result<{ readonly document: Json; readonly images: readonly ImageString[] }, RequestFailure> {
   const hasMark = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf
   const reader: Reader = {
     ...rules,
@@ -67,23 +70,31 @@ export function parseJson(
     : succeed({ document, images: [...reader.images.values()] })
 }
 
-export const notJson = invalidJson('is not valid JSON')
+/** The failure of a document that is not valid JSON, or breaks a rule for all of it. */
+export function invalidJson(why: string, param: string | null = null): RequestFailure {
+  return invalidRequest('invalid_json', param, `The request body ${why}.`)
+}
 
-export function notBase64(path: JsonPath): JsonFailure {
-  return { tag: 'invalid_image', path, why: 'the data is not valid Base64' }
+const notJson = invalidJson('is not valid JSON')
+
+export function notBase64(path: JsonPath): RequestFailure {
+  return invalidImage(paramPath(path), 'the data is not valid Base64')
 }
 
 /** Keeps the first failure. Every function below returns `undefined` when it has refused something. */
-function refuse(reader: Reader, failure: JsonFailure): undefined {
+function refuse(reader: Reader, failure: RequestFailure): undefined {
   reader.failure ??= failure
 }
 
-function invalidAt(path: JsonPath, why: string): JsonFailure {
-  return { tag: 'invalid_value', path: [...path], why }
+function invalidAt(path: JsonPath, why: string): RequestFailure {
+  return path.length > 0
+    ? invalidValue(paramPath(path), why)
+    : invalidRequest('invalid_value', null, `Invalid value in the request body: ${why}.`)
 }
 
-function tooLong(limitBytes: number): JsonFailure {
-  return { tag: 'text_too_long', limitBytes }
+/** Everything besides the images is too large as sent, or its texts are too large without their escapes. */
+function tooLong(limitBytes: number): RequestFailure {
+  return { tag: 'body_too_large', limitBytes, texts: true }
 }
 
 const quote = 0x22
@@ -120,7 +131,7 @@ function readObject(reader: Reader): Json | undefined {
     const key = nextByte(reader) === quote ? readText(reader) : refuse(reader, notJson)
     if (key === undefined) return undefined
     if (!lenient && members.has(key)) {
-      return refuse(reader, invalidJson('contains the same field twice', [...path, key]))
+      return refuse(reader, invalidJson('contains the same field twice', paramPath([...path, key])))
     }
     if (nextByte(reader) !== 0x3a) return refuse(reader, notJson)
     reader.at += 1
@@ -224,16 +235,6 @@ function endOfString(body: Buffer, begin: number, limitAt: number): number {
   let at = begin
   while (at < end && body[at] !== quote) at += body[at] === backslash ? 2 : 1
   return at
-}
-
-/** Returns the value of a JSON text, if it is one. */
-export function parsed(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text)
-    return value
-  } catch {
-    return undefined
-  }
 }
 
 /** PostgreSQL stores no other text. */

@@ -4,7 +4,7 @@ import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstream/upstre
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { isSuccess } from './exchange.ts'
-import type { AnswerVerdict, FamilyCall } from './familyCall.ts'
+import type { AnswerVerdict, FamilyCall } from './modelAnswer.ts'
 import { looksLikeJson, readModelAnswer } from './modelAnswer.ts'
 import type { ByteBudget } from '../streams/byteBudget.ts'
 import { freeMemory } from '../streams/freeMemory.ts'

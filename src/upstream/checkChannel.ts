@@ -3,30 +3,20 @@ import { createAnswerBody } from './answerBody.ts'
 import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
 import { defined } from '../domain/defined.ts'
 import { familyOf, modelIds } from '../domain/models/models.ts'
-import type { Channel } from '../domain/upstream/channel.ts'
+import type { Channel, channelCheckResults } from '../domain/upstream/channel.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { exchange } from './exchange.ts'
 import { createUpstreamConnections } from './upstreamConnections.ts'
 
-/**
- * What a call that costs nothing showed about a channel. `accepted`: the vendor took the credential. `refused`:
- * it did not. `not_checked`: the vendor was reached and has no such call. `unclear`: any other answer.
- * `unreachable`: there was no answer. `no_credential`: nothing was sent, because there is no credential here.
- */
+/** What a call that costs nothing showed about a channel. */
 export type ChannelCheck = {
-  readonly result:
-    | 'accepted'
-    | 'refused'
-    | 'not_checked'
-    | 'unclear'
-    | 'unreachable'
-    | 'no_credential'
+  readonly result: (typeof channelCheckResults)[number]
   readonly url: string
   /** The name of the header that carries the credential. */
   readonly header: string
   readonly httpStatus?: number
-  /** The time until the headers of the answer. */
+  /** The time from the request to the headers of the answer. */
   readonly latencyMs?: number
   /** The system's code for a failed connection. Absent when there was no answer in time. */
   readonly reason?: string
@@ -54,15 +44,13 @@ async function ask(
   credential: Readonly<Record<string, string>>,
 ): Promise<Omit<ChannelCheck, 'url' | 'header'>> {
   const agent = createUpstreamConnections()
-  const startedAtMs = performance.now()
-  const elapsedMs = () => performance.now() - startedAtMs
   const { origin, pathname, search } = new URL(url)
   const headers = { ...credential, accept: 'application/json', 'user-agent': 'darkroom' }
   const options = { origin, path: pathname + search, method: 'GET', headers } as const
   try {
     const signal = AbortSignal.timeout(checkMsMax)
     const body = createAnswerBody(tmpdir())
-    const answer = await exchange(agent, options, { signal, elapsedMs, body })
+    const answer = await exchange(agent, options, { signal, body })
     const result = await resultOf(answer)
     const { status, elapsedMs: latencyMs } = answer
     return { result, httpStatus: status, latencyMs: Math.round(latencyMs) }

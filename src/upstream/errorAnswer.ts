@@ -7,7 +7,7 @@ import type { VendorError } from '../domain/upstream/classifyErrorAnswer.ts'
 import { classifyErrorAnswer } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { errorBytesMax } from './exchange.ts'
-import type { AnswerVerdict } from './familyCall.ts'
+import type { AnswerVerdict } from './modelAnswer.ts'
 import { unpacked } from './modelAnswer.ts'
 import { readLenientJson } from '../streams/json.ts'
 
@@ -42,7 +42,7 @@ type ParsedVendorError = VendorError & {
  * front of a vendor use the shape of family B for all models.
  */
 export function parseVendorError(body: Buffer): ParsedVendorError | undefined {
-  const read = readLenientJson(body, { isImage: () => false })
+  const read = readLenientJson(body)
   const error = envelope(read.ok ? read.value.document : undefined)
   if (error === undefined) return undefined
   const kind = textOf(error['status']) ?? textOf(error['type']) ?? textOf(error['code'])

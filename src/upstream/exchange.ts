@@ -31,8 +31,9 @@ export function isSuccess(status: number): boolean {
 
 /**
  * Sends one request, and resolves when its answer is over: the body is complete, the connection broke, a limit was
- * reached, or `signal` aborted. Rejects when no headers of an answer arrived before that. `elapsedMs` returns the time
- * since the request began. `body` gets the bytes of the answer.
+ * reached, or `signal` aborted. Rejects when no headers of an answer arrived before that. `begin` is called right before
+ * the first byte is written, when the connection is ready. When it returns false, nothing is written. `body` gets the
+ * bytes of the answer.
  *
  * This function does not use undici's response stream. When the connection fails, that stream drops the bytes that it
  * has not delivered yet, and we pay for them. It does not let undici decompress either: that loses an answer whose
@@ -43,14 +44,15 @@ export function exchange(
   options: Dispatcher.DispatchOptions,
   given: {
     readonly signal: AbortSignal
-    readonly elapsedMs: () => number
     readonly body: AnswerBody
+    readonly begin?: () => boolean
   },
 ): Promise<Answer> {
-  const { signal, elapsedMs, body } = given
+  const { signal, body, begin = () => true } = given
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
     let head: Pick<Answer, 'status' | 'headers' | 'elapsedMs'> | undefined
+    let startedAtMs = 0
     let bytesLeft = 0
     let cutBy: CutReason | undefined
     let timer: NodeJS.Timeout | undefined
@@ -73,11 +75,12 @@ export function exchange(
     dispatcher.dispatch(options, {
       onRequestStart: (started) => {
         controller = started
-        if (signal.aborted) timeOut()
+        if (signal.aborted || !begin()) timeOut()
+        startedAtMs = performance.now()
       },
       onResponseStart: (_answering, status, headers) => {
         if (status < 200) return
-        head = { status, headers, elapsedMs: elapsedMs() }
+        head = { status, headers, elapsedMs: performance.now() - startedAtMs }
         bytesLeft = isSuccess(status) ? upstreamAnswerBytesMax : errorBytesMax
         if (!isSuccess(status)) timer = setTimeout(timeOut, errorBodyMsMax)
       },

@@ -1,14 +1,13 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { defined } from '../domain/defined.ts'
-import type { Json, JsonObject } from '../domain/json.ts'
-import { camelCaseKey, isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
-import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import type { Json, JsonObject, JsonPath } from '../domain/json.ts'
+import { camelCased, countOf, itemsOf, objectOf, textOf } from '../domain/json.ts'
+import type { Capabilities, CapabilityTable } from '../domain/models/capabilities.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
-import { familyARequest } from './familyARequest.ts'
-import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
-import type { JsonPath } from '../streams/jsonFailure.ts'
+import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
+import type { BodyPiece } from './requestBody.ts'
 
 /** Prepares one call of family A: `generateContent` of the Gemini API. */
 export function familyACall(
@@ -34,12 +33,16 @@ function publicNames(model: ModelId, upstreamKey: string) {
   return { modelVersion: model, responseId: digest.slice(0, 22) }
 }
 
-/**
- * Returns whether an answer has image bytes at this path. Some upstreams write `inline_data` in snake_case.
- */
+/** Returns whether an answer has image bytes at this path. Some upstreams write `inline_data` in snake_case. */
 export function isFamilyAImage(path: JsonPath): boolean {
-  const parent = path.at(-2)
-  return path.at(-1) === 'data' && (parent === 'inlineData' || parent === 'inline_data')
+  return (
+    path.length === 7 &&
+    path[0] === 'candidates' &&
+    path[2] === 'content' &&
+    path[3] === 'parts' &&
+    (path[5] === 'inlineData' || path[5] === 'inline_data') &&
+    path[6] === 'data'
+  )
 }
 
 /**
@@ -52,6 +55,7 @@ export async function judgeFamilyA(
   answer: ModelAnswer,
   names: ReturnType<typeof publicNames>,
 ): Promise<AnswerVerdict> {
+  // Some upstreams write snake_case (`inline_data`).
   const document = objectOf(camelCased(answer.document)) ?? {}
   const candidate = objectOf(itemsOf(document['candidates'])[0])
   const parts = candidate === undefined ? [] : partsOf(candidate)
@@ -86,10 +90,10 @@ async function lastFinalImage(
   images: ModelAnswer['images'],
 ): Promise<{ readonly image?: AnswerImage; readonly at?: number }> {
   for (const { path, read } of images.toReversed()) {
-    const at = partOf(path)
-    const part = at === undefined ? undefined : parts[at]
+    const at = Number(path[4])
+    const part = path[1] === 0 ? parts[at] : undefined
     const image = part !== undefined && isFinalImage(part) ? await read() : undefined
-    if (image !== undefined) return { image, ...defined({ at }) }
+    if (image !== undefined) return { image, at }
   }
   return {}
 }
@@ -143,30 +147,73 @@ function partsOf(candidate: JsonObject): readonly JsonObject[] {
   return itemsOf(objectOf(candidate['content'])?.['parts']).map((part) => objectOf(part) ?? {})
 }
 
-/**
- * Returns the index of the part that contains the image at this path. Returns `undefined` when the image is not in a
- * part of the first candidate.
- */
-function partOf(path: JsonPath): number | undefined {
-  const isInPart = path.length === 7 && partsPath.every((step, at) => path[at] === step)
-  const index = path[partsPath.length]
-  return isInPart && typeof index === 'number' ? index : undefined
-}
-
-const partsPath = ['candidates', 0, 'content', 'parts'] as const
-
 function withParts(candidate: JsonObject, parts: readonly JsonObject[]): JsonObject {
   const content = objectOf(candidate['content'])
   return content === undefined ? candidate : { ...candidate, content: { ...content, parts } }
 }
 
-/** Returns the value with every key in camelCase, because some upstreams write snake_case (`inline_data`). */
-function camelCased(value: Json): Json {
-  if (value === null || typeof value !== 'object') return value
-  if (isArray(value)) return value.map(camelCased)
-  const members = Object.entries(value).map(([key, member]) => [
-    camelCaseKey(key),
-    camelCased(member),
-  ])
-  return Object.fromEntries(members)
+/**
+ * Returns the `generateContent` body for a request. Each image is a piece that is read only while the body is
+ * sent. `quality` is not sent, because the Gemini API has no field for it.
+ */
+export function familyARequest(
+  request: ImageRequest,
+  capabilities: Capabilities,
+): readonly BodyPiece[] {
+  const { body, inputs } = request
+  const document: JsonObject =
+    body.kind === 'prompt' ? promptDocument(body.prompt, inputs) : body.content
+  const { generationConfig, ...others } = document
+  const config = configured(objectOf(generationConfig) ?? {}, request, capabilities)
+  return piecesOf({ ...others, ...config }, inputs)
+}
+
+function promptDocument(prompt: string, inputs: ImageRequest['inputs']): JsonObject {
+  const images = inputs.map(({ mimeType }, input) => ({ inlineData: { mimeType, input } }))
+  return {
+    contents: [{ role: 'user', parts: [{ text: prompt }, ...images] }],
+    generationConfig: { responseModalities: ['TEXT', 'IMAGE'] },
+  }
+}
+
+/**
+ * Returns the generation config with size and aspect ratio. Sends `imageSize` only to models that know this
+ * field. Other models answer with an error, even if the value is the one size that they make.
+ */
+function configured(
+  config: JsonObject,
+  request: ImageRequest,
+  capabilities: Capabilities,
+): JsonObject {
+  const { imageConfig: _given, ...others } = config
+  const { imageSize, aspectRatio, ...given } = objectOf(config['imageConfig']) ?? {}
+  const size = request.size ?? imageSize
+  const ratio = request.aspectRatio ?? aspectRatio
+  const imageConfig: JsonObject = {
+    ...given,
+    ...defined({ aspectRatio: ratio, imageSize: capabilities.sizeIsSent ? size : undefined }),
+  }
+  const present = Object.keys(imageConfig).length > 0
+  const generationConfig = { ...others, ...(present ? { imageConfig } : {}) }
+  return Object.keys(generationConfig).length > 0 ? { generationConfig } : {}
+}
+
+/**
+ * Writes a document as JSON in pieces. In the document, `inlineData.input` is the index of an input image. The JSON has
+ * `inlineData.data` instead: the image in base64. It is cut at random marks, which stand where the images belong and
+ * which no text can contain.
+ */
+function piecesOf(document: JsonObject, inputs: ImageRequest['inputs']): readonly BodyPiece[] {
+  const mark = randomUUID()
+  const json = JSON.stringify(document, (key, value: Json) => {
+    if (key !== 'inlineData') return value
+    const { mimeType, input } = objectOf(value) ?? {}
+    return { mimeType, data: `${mark}${String(countOf(input))}.` }
+  })
+  return json.split(new RegExp(`${mark}(\\w+)\\.`)).map((text, at): BodyPiece => {
+    if (at % 2 === 0) return { kind: 'text', text }
+    const input = inputs[Number(text)]
+    if (input === undefined) throw new Error('Bug: a document names an image it does not have')
+    return { kind: 'base64', input }
+  })
 }

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { asPng } from './asPng.ts'
+import sharp from 'sharp'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
-import type { JsonObject } from '../domain/json.ts'
+import type { JsonObject, JsonPath } from '../domain/json.ts'
 import { countOf, objectOf, textOf } from '../domain/json.ts'
+import { outputImagePixelsMax } from '../domain/limits.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
-import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
+import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
 import type { BodyPiece } from './requestBody.ts'
-import type { JsonPath } from '../streams/jsonFailure.ts'
 
 /** Prepares one call of family B: generations or edits of the OpenAI Images API. */
 export function familyBCall({ channel }: UpstreamCall, request: ImageRequest): FamilyCall {
@@ -41,6 +41,24 @@ async function firstWhole(images: ModelAnswer['images']): Promise<AnswerImage | 
     if (image !== undefined) return image
   }
   return undefined
+}
+
+const transcodeSecondsMax = 60
+
+/**
+ * Returns the image as PNG: itself, or a converted copy when the upstream sent another format. Returns `undefined` when
+ * the image cannot be decoded, takes more than a minute, or has more than `outputImagePixelsMax` pixels. Few images are
+ * converted at once, one in each thread of Node, so their pixels need no limit of their own.
+ */
+export async function asPng(image: AnswerImage): Promise<AnswerImage | undefined> {
+  if (image.mimeType === 'image/png') return image
+  try {
+    const decoder = sharp(image.bytes, { limitInputPixels: outputImagePixelsMax, failOn: 'error' })
+    const encoder = decoder.autoOrient().timeout({ seconds: transcodeSecondsMax }).png()
+    return { mimeType: 'image/png', bytes: await encoder.toBuffer() }
+  } catch {
+    return undefined
+  }
 }
 
 /** Returns whether an answer has image bytes at this path. */

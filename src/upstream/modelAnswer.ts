@@ -1,15 +1,56 @@
+import type { JsonObject, JsonPath } from '../domain/json.ts'
 import { objectOf } from '../domain/json.ts'
 import { outputImageBytesMax, upstreamAnswerBytesMax } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { Answer } from './exchange.ts'
-import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
+import type { BodyPiece } from './requestBody.ts'
+import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
+import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
+import type { KeptImage, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import { decodeLenientBase64 } from '../streams/base64.ts'
 import type { ContentCoding } from '../streams/codings.ts'
 import { contentCoding, unpack } from '../streams/codings.ts'
 import { wholeImageType } from '../streams/images.ts'
 import { readLenientJson } from '../streams/json.ts'
-import type { JsonPath } from '../streams/jsonFailure.ts'
+
+/** What differs between the two families: the body of a request, and how a 2xx answer is judged. */
+export type FamilyCall = {
+  readonly contentType: string
+  readonly pieces: readonly BodyPiece[]
+  /** Returns whether the string at a path of the answer is an image in base64. */
+  readonly isImage: (path: JsonPath) => boolean
+  /** Judges a 2xx answer. Chooses at most one image of the answer, or makes a new image from it. */
+  readonly judge: (answer: ModelAnswer) => Promise<AnswerVerdict>
+}
+
+/** A 2xx answer, divided into the document and its images. */
+export type ModelAnswer = {
+  /** The answer with an empty string in the place of each image. */
+  readonly document: JsonObject
+  /** What stands in the places of images, in document order. */
+  readonly images: readonly {
+    readonly path: JsonPath
+    /** Decodes the image. Returns `undefined` when it is not whole. */
+    readonly read: () => Promise<AnswerImage | undefined>
+  }[]
+}
+
+export type AnswerImage = Omit<KeptImage, 'discard'>
+
+/**
+ * What one answer means: the class of the outcome and its reason. The evidence of the call is added later.
+ */
+export type AnswerVerdict =
+  | {
+      readonly class: 'succeeded'
+      readonly reason: 'image'
+      readonly image: AnswerImage
+      readonly native: NativeResponse
+    }
+  | (ErrorVerdict & Pick<FailedOutcome, 'retryAfterMs' | 'nativeRejection'>)
+
+export type FailedOutcome = Exclude<UpstreamOutcome, { readonly class: 'succeeded' }>
 
 /**
  * Reads a 2xx answer. We pay for it, so the rules are lenient (see `readLenientJson`), and an answer that was cut off
@@ -25,9 +66,9 @@ export async function readModelAnswer(
     fail({ class: 'unknown', reason: cutBy ?? reason } as const)
   const plain = await unpacked(body, headers, upstreamAnswerBytesMax)
   if (!plain.ok) return broken(plain.failure)
-  const read = readLenientJson(plain.value, { isImage })
+  const read = readLenientJson(plain.value, isImage)
   if (!read.ok) {
-    return broken(read.failure.tag === 'text_too_long' ? 'answer_too_large' : 'broken_body')
+    return broken(read.failure.tag === 'body_too_large' ? 'answer_too_large' : 'broken_body')
   }
   const document = objectOf(read.value.document)
   if (document === undefined) return broken('broken_body')

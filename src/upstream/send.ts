@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { AnswerBody } from './answerBody.ts'
 import type { Answer } from './exchange.ts'
 import { exchange } from './exchange.ts'
-import type { FailedOutcome } from './familyCall.ts'
+import type { FailedOutcome } from './modelAnswer.ts'
 import type { RequestBody } from './requestBody.ts'
 
 export type SendRequest = {
@@ -41,26 +41,46 @@ export async function send(
 ): Promise<Sent> {
   // A timer has whole milliseconds, at least one.
   const signal = AbortSignal.timeout(Math.max(1, Math.ceil(request.timeoutMs)))
-  const body = watchBody(request.body.open(), request.mayBegin)
-  const elapsedMs = (): number => performance.now() - (body.startedAtMs() ?? performance.now())
+  const { body, mayBegin = () => true } = request
+  let isUnreadable = false
+  async function* content(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body.open()
+    } catch (error) {
+      // When the connection fails, the stream is destroyed, and then throws that error into this generator.
+      isUnreadable = !stream.destroyed
+      throw error
+    }
+  }
+  const stream = Readable.from(content(), { highWaterMark: 2 })
+  // Undici listens for errors only while it sends. An error after that must not become an uncaught exception.
+  stream.on('error', () => {})
+  let startedAtMs: number | undefined
+  let isTooLate = false
+  const latencyMs = (): number => Math.round(performance.now() - (startedAtMs ?? 0))
+  const begin = (): boolean => {
+    isTooLate = !mayBegin()
+    if (!isTooLate) startedAtMs = performance.now()
+    return !isTooLate
+  }
   try {
-    const options = dispatchOptions(request, body)
-    const answer = await exchange(dispatcher, options, { signal, elapsedMs, body: answerBody })
-    return { answer, latencyMs: Math.round(elapsedMs()) }
+    const options = dispatchOptions(request, stream)
+    const answer = await exchange(dispatcher, options, { signal, begin, body: answerBody })
+    return { answer, latencyMs: latencyMs() }
   } catch {
-    if (body.failed()) return { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
-    if (body.startedAtMs() === undefined) {
-      const reason = body.tooLate() ? 'not_called' : 'not_sent'
+    if (isUnreadable) return { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
+    if (startedAtMs === undefined) {
+      const reason = isTooLate ? 'not_called' : 'not_sent'
       return { class: 'refused', evidence: { reason } }
     }
     const reason = signal.aborted ? 'timeout' : 'connection_lost'
-    return { class: 'unknown', evidence: { reason, latencyMs: Math.round(elapsedMs()) } }
+    return { class: 'unknown', evidence: { reason, latencyMs: latencyMs() } }
   } finally {
-    body.stream.destroy()
+    stream.destroy()
   }
 }
 
-function dispatchOptions(request: SendRequest, body: WatchedBody): Dispatcher.DispatchOptions {
+function dispatchOptions(request: SendRequest, body: Readable): Dispatcher.DispatchOptions {
   const { origin, pathname, search } = new URL(request.url)
   return {
     origin,
@@ -72,53 +92,9 @@ function dispatchOptions(request: SendRequest, body: WatchedBody): Dispatcher.Di
       'content-length': String(request.body.bytes),
       'accept-encoding': 'identity',
     },
-    body: body.stream,
+    body,
     // No timeouts of undici: the signal is the only limit.
     headersTimeout: 0,
     bodyTimeout: 0,
-  }
-}
-
-type WatchedBody = ReturnType<typeof watchBody>
-
-/**
- * Turns a request body into a stream, and records when the sending began and whether reading the body failed.
- */
-function watchBody(content: AsyncIterable<Uint8Array>, mayBegin = () => true) {
-  let startedAtMs: number | undefined
-  let tooLate = false
-  let failed = false
-  // Not a `for await` loop. When the connection fails, the stream throws that error into this generator at
-  // the `yield`. A `catch` around a loop could not tell that error from an error of `content`.
-  const watched = async function* (): AsyncGenerator<Uint8Array> {
-    tooLate = !mayBegin()
-    if (tooLate) throw new Error('it is too late to begin')
-    startedAtMs = performance.now()
-    const source = content[Symbol.asyncIterator]()
-    const next = async () => {
-      try {
-        return await source.next()
-      } catch (error) {
-        failed = true
-        throw error
-      }
-    }
-    try {
-      for (let step = await next(); step.done !== true; step = await next()) yield step.value
-    } finally {
-      await source.return?.()
-    }
-  }
-  const stream = Readable.from(watched(), { highWaterMark: 2 })
-  // Undici listens for errors only while it sends. An error after that must not become an uncaught exception.
-  stream.on('error', () => {})
-  return {
-    stream,
-    /** When the first chunk of the body was read. Undici reads a body only when its connection is ready. */
-    startedAtMs: () => startedAtMs,
-    /** Returns whether nothing was sent because it was too late to begin. */
-    tooLate: () => tooLate,
-    /** Returns whether reading `content` failed. If so, the upstream never got a complete body. */
-    failed: () => failed,
   }
 }

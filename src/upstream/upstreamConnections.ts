@@ -11,9 +11,8 @@ const headerBytesMax = 32 * 1024
 /**
  * Creates the connections to upstream models. Each call has its own connection. An upstream may send bytes
  * after its answer: garbage, or the answer a second time. If a connection were used again, these bytes would
- * be read as the answer to the next call. Only HTTP/1.1 is used, because `send` relies on one of its
- * properties: undici reads the body of a request only when the connection is ready. Each call brings its own
- * timeouts. The number of connections has no limit here: the places of the channels limit the calls, and a call that
+ * be read as the answer to the next call. Only HTTP/1.1 is used, because `exchange` relies on one of its
+ * properties: undici starts a request only when the connection is ready. Each call brings its own timeouts. The number of connections has no limit here: the places of the channels limit the calls, and a call that
  * waited for a connection would look as if the upstream were at work.
  */
 export function createUpstreamConnections(): Agent {

@@ -3,9 +3,11 @@ import type { FileHandle } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { blobStoreContract } from './blobStoreContract.ts'
+import { createBlobStore, putMsMax } from '../../src/blobs/blobStore.ts'
 import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
+import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
@@ -74,3 +76,29 @@ describe('file blob store', () => {
     expect(readdirSync(join(directory, 'an1'))).toEqual([])
   })
 })
+
+describe('a blob store that hangs', () => {
+  it('ends a put after its limit', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => {
+      vi.useRealTimers()
+    })
+    const backend = {
+      put: () => new Promise<void>(() => {}),
+      read: () => Promise.resolve(undefined),
+      deletePrefix: () => Promise.resolve(false),
+    }
+    const put = createBlobStore(backend).put(['an1/image', Buffer.from('x')])
+    await Promise.all([
+      expect(put).rejects.toThrow('no answer in'),
+      vi.advanceTimersByTimeAsync(putMsMax),
+    ])
+  })
+})
+
+it.each(['blobs', '/var/blobs', 'http://bucket/prefix', 's3:///prefix', 'file://blobs/x'])(
+  'the address %j of a blob store is refused with a sentence that names the variable',
+  async (url) => {
+    await expect(openBlobStore(url)).rejects.toThrow(/^BLOB_STORE must be/)
+  },
+)

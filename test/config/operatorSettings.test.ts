@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readOperatorSettings } from '../../src/config/operatorSettings.ts'
 import { defined } from '../../src/domain/defined.ts'
-import { familyARequest } from '../../src/upstream/familyARequest.ts'
+import { familyARequest } from '../../src/upstream/familyA.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const channel = { name: 'b', family: 'B', baseUrl: 'http://127.0.0.1', apiKeyEnv: 'B_KEY' }

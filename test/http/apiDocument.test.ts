@@ -1,10 +1,11 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { adminRoutes, createAdminDocument } from '../../src/admin/routes.ts'
+import { createAdminDocument } from '../../src/admin/routes.ts'
 import { createApiDocument } from '../../src/http/apiDocument.ts'
-import type { Route } from '../../src/http/route.ts'
 import { routeGroups, routes } from '../../src/http/routes.ts'
 import { useTestApi } from '../support/http/testApi.ts'
+import type { SeenAnswer } from '../support/openapi/describedAnswers.ts'
+import { createDescribedAnswers } from '../support/openapi/describedAnswers.ts'
 
 const api = useTestApi()
 let source: string
@@ -51,19 +52,30 @@ describe('the OpenAPI document', () => {
   })
 })
 
-describe.each<[string, readonly Route[]]>([
-  ['the API', routes],
-  ['the admin API', adminRoutes],
-])('the routes of %s', (_name, routes) => {
-  it('each have a name of their own', () => {
-    const names = routes.map(({ id }) => id)
-    expect(new Set(names).size).toBe(names.length)
-  })
+// Every answer that a test fetches is compared with the document (test/support/openapi/checkAnswers.ts). Here is what
+// that comparison finds.
 
-  it('name the same parameters in their path and in its schemas', () => {
-    for (const { path, params = {} } of routes) {
-      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
-      expect([path, Object.keys(params)]).toEqual([path, named])
-    }
-  })
+it('an answer that is not as the document describes it is found by its head and by its body [pages-2]', () => {
+  const { head, body } = createDescribedAnswers()
+  const headers = {
+    'content-type': 'application/json',
+    'x-request-id': `req_${'0'.repeat(24)}`,
+    'cache-control': 'no-store',
+  }
+  const health: SeenAnswer = {
+    method: 'GET',
+    path: '/healthz',
+    status: 200,
+    headers: new Headers(headers),
+  }
+  const unknownTask = { ...health, path: `/v1/tasks/task_${'0'.repeat(32)}`, status: 404 }
+  const changed = (more: object) => ({ ...health, headers: new Headers({ ...headers, ...more }) })
+  expect(head(health)).toEqual([])
+  expect(head({ ...health, status: 202 })).toEqual(['the status 202 is not described'])
+  expect(head(changed({ location: 'http://x/' }))).toEqual(['the header Location is not described'])
+  expect(head(changed({ 'x-request-id': 'mine' }))[0]).toMatch(/pattern/)
+  expect(body(health, { status: 'ok' })).toEqual([])
+  expect(body(health, { status: 'ok', more: true })).toHaveLength(1)
+  const error = { code: 'gone', message: 'There is no such task.' }
+  expect(body(unknownTask, { error })).toEqual(['the code gone is not described for 404'])
 })

@@ -41,15 +41,6 @@ function open(port = api.port) {
 
 const accepted = /^HTTP\/1.1 202 /
 
-it('requests that are sent together are answered in their order', async () => {
-  const { socket } = open()
-  let answers = ''
-  socket.on('data', (chunk) => (answers += String(chunk)))
-  socket.write(head([key]) + body + head(['Authorization: Bearer no']) + body + head([key]) + body)
-  const statuses = () => answers.match(/(?<=HTTP\/1.1 )\d+/g)
-  await expect.poll(statuses).toEqual(['202', '401', '202'])
-})
-
 describe('a client that reads only when its whole body is sent', () => {
   it.each([
     ['and keeps its connection', []],

@@ -46,8 +46,8 @@ describe('a packed body', () => {
     async (coding) => {
       expect(await unpacked(pack[coding](text), coding, text.length)).toEqual(text)
       expect(await unpacked(pack[coding](text), coding, text.length - 1)).toBe('too_large')
-      const bomb = pack[coding](Buffer.alloc(40 * mebibyte))
-      expect(await unpacked(bomb, coding, 20 * mebibyte)).toBe('too_large')
+      const bomb = pack[coding](Buffer.alloc(4 * mebibyte))
+      expect(await unpacked(bomb, coding, 2 * mebibyte)).toBe('too_large')
     },
   )
 
@@ -79,7 +79,7 @@ describe('a packed answer that we pay for', () => {
     const noise = Buffer.from(randomBytes(mebibyte).toString('base64'))
     const cut = await leniently(pack[coding](noise).subarray(0, -10), coding)
     expect(cut.length).toBeGreaterThan(mebibyte)
-    expect(noise.subarray(0, cut.length)).toEqual(cut)
+    expect(noise.subarray(0, cut.length).equals(Buffer.from(cut))).toBe(true)
     expect(await leniently(Buffer.from('never packed'), coding)).toHaveLength(0)
   })
 })

@@ -24,13 +24,13 @@ it.each([
   ['is nested too deeply', 'brackets', () => bodyOf('', '[')],
   ['is not valid JSON', 'quotes', () => bodyOf('[', '"')],
   ['contains the same field twice', 'members', () => bodyOf('{', '"a":1,')],
-  ['text_too_long', 'escaped quotes in a text', () => bodyOf('["', '\\"')],
-  ['text_too_long', 'escaped quotes in a key', () => bodyOf('{"', '\\"')],
+  ['body_too_large', 'escaped quotes in a text', () => bodyOf('["', '\\"')],
+  ['body_too_large', 'escaped quotes in a key', () => bodyOf('{"', '\\"')],
   ['the data is not valid Base64', 'escaped quotes in an image', () => bodyOf(image, '\\"')],
-  ['text_too_long', 'backslashes in a text', () => bodyOf('["', '\\', '"')],
+  ['body_too_large', 'backslashes in a text', () => bodyOf('["', '\\', '"')],
   ['the data is not valid Base64', 'backslashes in an image', () => bodyOf(image, '\\', '"')],
-  ['text_too_long', 'blanks', () => bodyOf('', ' ')],
-  ['text_too_long', 'one text', () => bodyOf('["', 'x', '"]')],
+  ['body_too_large', 'blanks', () => bodyOf('', ' ')],
+  ['body_too_large', 'one text', () => bodyOf('["', 'x', '"]')],
   ['is not valid JSON', 'one image without an end', () => bodyOf(image, 'A')],
   ['it is larger than 20971520 bytes', 'one image', () => bodyOf(image, 'A', '"}]}')],
   ['it is larger than 20971520 bytes', 'one image in escapes', () => bodyOf(image, '\\/', '"}]}')],
@@ -45,8 +45,7 @@ it.each([
       isImage: (path) => path.at(-1) === 'data',
       alphabet: 'standard',
     })
-    const failure = result.ok ? { why: 'ok' } : { why: result.failure.tag, ...result.failure }
-    expect(failure).toMatchObject({ why })
+    expect(result.ok ? 'ok' : JSON.stringify(result.failure)).toContain(why)
   })
   expect(longestMs).toBeLessThan(50)
 })

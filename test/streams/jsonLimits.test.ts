@@ -21,10 +21,18 @@ const brackets = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 const keyed = (textBytes: number) => `{"${'\\u0041'.repeat(9)}":"${'x'.repeat(textBytes - 9)}"}`
 const pairs = items((jsonValuesMax - 2) / 2, '{"key":""}')
 
-const tooDeep = { tag: 'invalid_json', path: [], why: 'is nested too deeply' }
-const tooMany = { ...tooDeep, why: 'has too many values' }
-const tooLong = (limitBytes: number) => ({ tag: 'text_too_long', limitBytes })
-const tooLarge = { tag: 'invalid_image', why: `it is larger than ${one} bytes` }
+const invalid = (code: string, param: string | null, message: string) => ({
+  tag: 'invalid_request',
+  code,
+  param,
+  message,
+})
+const tooDeep = invalid('invalid_json', null, 'The request body is nested too deeply.')
+const tooMany = invalid('invalid_json', null, 'The request body has too many values.')
+const tooLong = (limitBytes: number) => ({ tag: 'body_too_large', limitBytes, texts: true })
+const badImage = (param: string, why: string) =>
+  invalid('invalid_image', param, `Invalid image in '${param}': ${why}.`)
+const tooLarge = (param: string) => badImage(param, `it is larger than ${one} bytes`)
 
 it.each([
   ['arrays of the largest depth', brackets(jsonDepthMax), 'ok'],
@@ -48,20 +56,20 @@ it.each([
   [
     'more images, of which none is decoded',
     small.replace('AA==', '*').replace(']', ',{"data":""}]'),
-    { tag: 'invalid_value', path: [inputImagesMax], why: `at most ${inputImagesMax} images` },
+    invalid('invalid_value', '[16]', "Invalid value for '[16]': at most 16 images."),
   ],
   ['the largest image', images(1, one), 'ok'],
-  ['a larger image', images(1, one + 1), { ...tooLarge, path: [1, 'data'] }],
+  ['a larger image', images(1, one + 1), tooLarge('[1].data')],
   [
     'a larger image with an escape',
     images(one + 1).replace('AA', '\\u0041A'),
-    { ...tooLarge, path: [0, 'data'] },
+    tooLarge('[0].data'),
   ],
   ['images of the largest size together', images(one, one, one, all - 3 * one), 'ok'],
   [
     'one byte more in another image',
     images(one, one, one, all - 3 * one, 1),
-    { ...tooLarge, path: [4], why: `together they are larger than ${all} bytes` },
+    badImage('[4]', `together they are larger than ${all} bytes`),
   ],
 ])('the limits of a JSON document are exact: %s', async (_what, text, expected) => {
   const isImage = (path: readonly (string | number)[]) => path.at(-1) === 'data'

@@ -12,10 +12,3 @@ export async function collect(content: AsyncIterable<Uint8Array>): Promise<Buffe
   for await (const chunk of content) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
-
-/** Cuts the bytes at the given offsets. Offsets beyond the end are ignored; equal offsets give empty pieces. */
-export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
-  const cuts = [0, ...places.filter((place) => place < bytes.length), bytes.length]
-  const sorted = cuts.toSorted((a, b) => a - b)
-  return sorted.slice(1).map((end, i) => bytes.subarray(sorted[i], end))
-}

@@ -11,7 +11,7 @@ export const redPixelPng = Buffer.from(
 
 /** Describes `redPixelPng` as the request readers do. */
 export function receivedImage(path: readonly (string | number)[]): ReceivedImage {
-  return { path, content: redPixelPng, sniffedType: 'image/png' }
+  return { path, content: redPixelPng, mimeType: 'image/png' }
 }
 
 /** A valid PNG of exactly `bytes` bytes: the red pixel and a private chunk. Another `salt` gives other bytes. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -48,14 +48,6 @@ describe('the body of an answer', () => {
     expect(readdirSync(tempDir)).toEqual([])
     expect((await body.take()).equals(bytes)).toBe(true)
     expect(openFilesIn(tempDir)).toBe(0)
-  })
-
-  it('stays in memory when no file can be created', async () => {
-    const tempDir = join(tempFolder(), 'taken')
-    writeFileSync(tempDir, 'a file')
-    const bytes = randomBytes(2 * inMemoryBytesMax)
-    const body = await arrived(bytes, tempDir)
-    expect((await body.take()).equals(bytes)).toBe(true)
   })
 
   it('is kept in memory from the byte at which the disk is full', async () => {

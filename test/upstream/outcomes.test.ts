@@ -56,21 +56,9 @@ const familyA: readonly Row[] = [
   ['block', 'rejected', 'content_policy'],
   ['no-image', 'rejected', 'no_image'],
   ['text-only', 'rejected', 'no_image'],
-  ...[
-    'SAFETY',
-    'RECITATION',
-    'BLOCKLIST',
-    'PROHIBITED_CONTENT',
-    'SPII',
-    'IMAGE_SAFETY',
-    'IMAGE_PROHIBITED_CONTENT',
-    'IMAGE_RECITATION',
-  ].map((reason): Row => [`finish reason=${reason}`, 'rejected', 'content_policy']),
-  ...['STOP', 'MAX_TOKENS', 'OTHER', 'IMAGE_OTHER', 'NO_IMAGE'].map((reason): Row => [
-    `finish reason=${reason} content=empty`,
-    'rejected',
-    'no_image',
-  ]),
+  ['finish reason=IMAGE_SAFETY', 'rejected', 'content_policy'],
+  ['finish reason=PROHIBITED_CONTENT', 'rejected', 'content_policy'],
+  ['finish reason=MAX_TOKENS content=empty', 'rejected', 'no_image'],
   ['finish reason=SAFETY content=text', 'rejected', 'content_policy'],
 ]
 

@@ -7,22 +7,9 @@ import { succeed } from '../../domain/result.ts'
 import { countUsage, usageCsv } from '../../operations/usage.ts'
 import { exportLedger, listLedger, verifyLedger } from '../../operations/ledger.ts'
 import { entry, usage, verification } from '../../schema/operators/money.ts'
-import { anyText, numberedRow, pageQuery, period } from '../schemas/parameters.ts'
+import { anyText, numberedRow, pageQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
-
-const groupNames = operatorUsageGroups.join(', ')
-
-const groupBy = z
-  .string()
-  .optional()
-  .transform((text, context) => {
-    const names = text === undefined ? [] : text.split(',')
-    const groups = names.flatMap((name) => operatorUsageGroups.filter((group) => group === name))
-    if (groups.length === names.length) return groups
-    context.addIssue({ code: 'custom', message: `one or two of ${groupNames}` })
-    return z.NEVER
-  })
-  .meta({ description: `At most two of ${groupNames}.`, example: 'account,day' })
+import { groupsParameter, period } from '../../schema/queries.ts'
 
 export const moneyRoutes: readonly AdminRoute[] = [
   adminRoute({
@@ -69,7 +56,7 @@ export const moneyRoutes: readonly AdminRoute[] = [
       'Tasks count at the moment of their end, in `[start_time, end_time)`, 30 days by default. `Accept: text/csv` returns the rows and their total.',
     input: z.strictObject({
       ...period,
-      group_by: groupBy,
+      group_by: groupsParameter(operatorUsageGroups),
       account: anyText.optional().meta({ description: 'Only of the account with this name.' }),
     }),
     answer: [200, 'One row for each group.', usage],

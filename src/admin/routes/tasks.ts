@@ -15,8 +15,9 @@ import {
   taskRow,
   taskStory,
 } from '../../schema/operators/tasks.ts'
-import { anyText, createdBetween, many, ofTask, pageQuery } from '../schemas/parameters.ts'
+import { anyText, many, ofTask, pageQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
+import { createdBetween } from '../../schema/queries.ts'
 
 /** Which tasks. A field that is absent matches every task. */
 const filter = {

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { instantParameter } from '../../schema/instant.ts'
-import { limitParameter } from '../../schema/listQuery.ts'
+import { limitParameter } from '../../schema/queries.ts'
 
 /** A name or an id, as an operator found it. PostgreSQL has no text with NUL. */
 export const anyText = z
@@ -27,30 +26,6 @@ export const numberedRow = z
   .regex(/^[1-9]\d{0,14}$/, { error: 'the id of a row from the previous page' })
   .transform(Number)
   .meta({ description: pageQuery.shape.after.description, example: '1000' })
-
-/** The two ends of a period. */
-export const period = {
-  start_time: instantParameter.optional().meta({
-    description: 'The first instant. ISO 8601 or Unix seconds.',
-    example: '2026-01-01T00:00:00Z',
-  }),
-  end_time: instantParameter.optional().meta({
-    description: 'The end, which is excluded. ISO 8601 or Unix seconds. Default: now.',
-    example: '2026-01-02T00:00:00Z',
-  }),
-}
-
-/** The instants between which something was made. */
-export const createdBetween = {
-  created_after: instantParameter.optional().meta({
-    description: 'Only what was created at this time or later. ISO 8601 or Unix seconds.',
-    example: '2026-01-01T00:00:00Z',
-  }),
-  created_before: instantParameter.optional().meta({
-    description: 'Only what was created before this time. ISO 8601 or Unix seconds.',
-    example: '2026-01-02T00:00:00Z',
-  }),
-}
 
 const manyMax = 100
 

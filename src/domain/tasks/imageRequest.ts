@@ -1,5 +1,5 @@
 import { defined } from '../defined.ts'
-import type { JsonObject } from '../json.ts'
+import type { JsonObject, JsonPath } from '../json.ts'
 import { sortedJson } from '../json.ts'
 import type {
   Action,
@@ -76,24 +76,18 @@ export type ImageRequest = {
   readonly inputs: readonly InputImage[]
 }
 
-/** One image of a request that is not validated yet. */
+/** One whole image of a request. It is not stored yet. */
 export type ReceivedImage = {
   /** The keys and indices that lead to the image in the request. */
-  readonly path: readonly (string | number)[]
+  readonly path: JsonPath
+  /** The type that the bytes show. */
+  readonly mimeType: ImageMimeType
   readonly content: Uint8Array
-  /** The type that the bytes show. Absent if they are not a complete PNG, JPEG or WebP. */
-  readonly sniffedType?: ImageMimeType
 }
 
 /** A validated request. Its images are not stored yet. */
 export type UnstoredRequest = Omit<ImageRequest, 'inputs'> & {
-  readonly inputs: readonly UnstoredImage[]
-}
-
-export type UnstoredImage = {
-  /** The type that the bytes show. */
-  readonly mimeType: ImageMimeType
-  readonly content: Uint8Array
+  readonly inputs: readonly ReceivedImage[]
 }
 
 /**

@@ -69,3 +69,17 @@ export function slotsOf(channels: readonly Channel[]): Readonly<Record<Family, n
       .reduce((places, { concurrencyMax }) => places + concurrencyMax, 0)
   return { A: sum('A'), B: sum('B') }
 }
+
+/**
+ * What a call that costs nothing shows about a channel. `accepted`: the vendor took the credential. `refused`:
+ * it did not. `not_checked`: the vendor was reached and has no such call. `unclear`: any other answer.
+ * `unreachable`: there was no answer. `no_credential`: nothing was sent, because there is no credential here.
+ */
+export const channelCheckResults = [
+  'accepted',
+  'refused',
+  'not_checked',
+  'unclear',
+  'unreachable',
+  'no_credential',
+] as const

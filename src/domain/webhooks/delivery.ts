@@ -25,16 +25,18 @@ export type DeliveryAttempt = {
 }
 
 /** Why a try got no answer. Texts of the receiver and of libraries are never recorded. */
-export type DeliveryError =
-  /** The address, or every address of its name, is one that webhooks may not reach. */
-  | 'address_not_allowed'
-  | 'name_not_resolved'
-  | 'connection_failed'
-  | 'tls_failed'
-  /** No answer within `tryTimeoutMs`. */
-  | 'timeout'
-  /** The answer is not HTTP, or its headers are too large. */
-  | 'answer_not_read'
+export const deliveryErrors = [
+  // The address, or every address of its name, is one that webhooks may not reach.
+  'address_not_allowed',
+  'name_not_resolved',
+  'connection_failed',
+  'tls_failed',
+  // No answer within `tryTimeoutMs`.
+  'timeout',
+  // The answer is not HTTP, or its headers are too large.
+  'answer_not_read',
+] as const
+export type DeliveryError = (typeof deliveryErrors)[number]
 
 /** A delivery that this process has claimed for one try, with everything that the try needs. */
 export type ClaimedDelivery = {

@@ -2,7 +2,6 @@ import { pollIntervalSeconds } from '../../domain/tasks/pollAfter.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
 import type { Accepted } from '../../tasks/acceptTask.ts'
 import { sendJson } from './sendBody.ts'
-import { taskUrl } from './taskHeaders.ts'
 
 /**
  * Answers 202 as soon as the task exists. A repeated request with the same key gets the same body as the
@@ -21,4 +20,9 @@ export async function answerAsync(
     status: 'queued',
     created_at: Math.floor(createdAtMs / 1000),
   })
+}
+
+/** Returns the URL where a client reads the record of a task, for the `Location` header. */
+export function taskUrl(publicUrl: string, taskId: string): string {
+  return `${publicUrl}/v1/tasks/${taskId}`
 }

@@ -62,6 +62,9 @@ export const answerHeaders = {
 /** The name of a header that every such answer has. With a question mark, only some answers have the header. */
 export type HeaderUse = keyof typeof answerHeaders | `${keyof typeof answerHeaders}?`
 
+/** The headers of an account with a limit of requests, on the answers of every route that makes a task. */
+export const rateLimitUses = ['RateLimit-Policy?', 'RateLimit?'] as const satisfies HeaderUse[]
+
 /** The headers of every answer. */
 const ofEveryAnswer: readonly HeaderUse[] = ['x-request-id', 'Cache-Control']
 

@@ -5,9 +5,10 @@ import { chargedCredits } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import type { Accepted } from '../../tasks/acceptTask.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
+import { taskUrl } from './answerAsync.ts'
+import { setCreditsCharged } from './recordOf.ts'
 import { sendJson } from './sendBody.ts'
 import { sendNative } from './sendNative.ts'
-import { setCreditsCharged, taskUrl } from './taskHeaders.ts'
 
 /**
  * Keeps the call open until its task ends, or until the synchronous deadline. The call may have joined the task of an
@@ -22,26 +23,14 @@ export async function answerSync(
   context.set('X-Task-Id', accepted.taskId)
   // If the client never receives this answer, it can still find the image under this URL.
   context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
-  const task = await parts.syncWaits.wait(accepted, context.res, parts.config.syncDeadlineMs)
+  const task = await parts.waits.untilEnd(accepted, context.res, parts.config.syncDeadlineMs)
+  // Koa sends nothing to a client that has left.
   if (task === 'missing') throw new Error(`${accepted.taskId} has no row any more`)
-  return answerTask(context, parts, task)
-}
-
-async function answerTask(
-  context: ApiContext,
-  parts: ApiParts,
-  task: TaskView | 'client_left',
-): Promise<HttpFailure | undefined> {
-  if (task === 'client_left') {
-    // There is nobody to answer.
-    context.respond = false
-    return undefined
-  }
   const status = publicStatus(task)
   switch (status) {
     case 'queued':
     case 'processing':
-      return { tag: 'sync_deadline' }
+      return { tag: 'generation_timeout' }
     case 'failed':
       return answerFailed(context, task)
     case 'expired':
@@ -58,12 +47,14 @@ async function answerTask(
 
 /**
  * Answers for a failed task. When a model of family A rejects a request, it answers 200 and says so in the
- * body. Clients of `generateContent` expect that body, so they get it as it is.
+ * body. Clients of `generateContent` expect that body, so they get it as it is. A 500 tells the client not to retry after
+ * a call that may have done work, and after a cancel that somebody asked for. After any other failure a retry costs
+ * nothing and may succeed.
  */
 function answerFailed(context: ApiContext, task: TaskView): HttpFailure | undefined {
   const { failure, route, taskId, model, rejection } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
-  context.state.retryIsUnsafe = failure.workPossible
+  context.state.retryIsUnsafe = failure.workPossible || failure.cause === 'cancelled'
   const isNative = route === 'v1beta.generateContent' && failure.cause === 'rejected'
   if (isNative && rejection !== undefined) {
     setCreditsCharged(context, task)

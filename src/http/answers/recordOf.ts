@@ -1,9 +1,10 @@
 import type { TaskView } from '../../domain/tasks/task.ts'
+import { chargedCredits } from '../../domain/tasks/task.ts'
 import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.ts'
 import { publicStatus, taskRecord } from '../../domain/tasks/taskRecord.ts'
 import { nativeByUrl } from '../../domain/upstream/nativeResponse.ts'
 import { assetUrl } from '../assetUrl.ts'
-import type { ApiParts } from '../context.ts'
+import type { ApiContext, ApiParts } from '../context.ts'
 
 /** Returns the record of a task as clients see it, with its result if it has one. */
 export function recordOf(parts: RecordParts, task: TaskView): TaskRecord {
@@ -20,4 +21,13 @@ function publishedResult(parts: RecordParts, task: TaskView): PublishedResult | 
   if (url === undefined) return undefined
   if (native === undefined) return { url }
   return { url, native: nativeByUrl(native, { url, mimeType: asset.mimeType }) }
+}
+
+/**
+ * Sets `X-Credits-Charged`, which says what an ended task has cost. Sets nothing while the task is live,
+ * because its cost is not known yet.
+ */
+export function setCreditsCharged(context: ApiContext, task: TaskView): void {
+  const charged = chargedCredits(task)
+  if (charged !== undefined) context.set('X-Credits-Charged', String(charged))
 }

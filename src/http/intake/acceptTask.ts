@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { z } from 'zod'
 import type { Caller } from '../../domain/accounts/account.ts'
 import type { RequestsState } from '../../domain/accounts/limits.ts'
+import {
+  nextRequestSeconds,
+  requestsRemaining,
+  windowSeconds,
+} from '../../domain/accounts/limits.ts'
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
@@ -14,7 +20,6 @@ import { fail, succeed } from '../../domain/result.ts'
 import type { InputImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
 import { readTraceparent } from '../../domain/tasks/traceparent.ts'
 import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
-import { rateLimitHeaders } from '../answers/rateLimit.ts'
 import type { AccountHandler, ApiContext, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
 import { freeMemory } from '../../streams/freeMemory.ts'
@@ -168,6 +173,27 @@ async function accept(
 /** Returns the limit of requests that a refusal tells the client. */
 function requestsOf(failure: RequestFailure): RequestsState | undefined {
   return 'requests' in failure ? failure.requests : undefined
+}
+
+/**
+ * Returns the headers that tell a client the limit of requests of its account, by the draft
+ * "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers-11). `t` is the time for which `r` stands:
+ * after it, one request more fits.
+ */
+function rateLimitHeaders(requests: RequestsState): Readonly<Record<string, string>> {
+  return {
+    'RateLimit-Policy': `"requests";q=${requests.limit};w=${windowSeconds(requests)}`,
+    RateLimit: `"requests";r=${requestsRemaining(requests)};t=${nextRequestSeconds(requests)}`,
+  }
+}
+
+/** Describes the request header of every route that makes a task. */
+export const idempotencyKey = {
+  'Idempotency-Key': z.string().min(1).max(idempotencyKeyBytesMax).optional().meta({
+    description:
+      'Makes a retry safe: the same key with the same request is the same task, and is paid for once. At most 255 bytes. With a different request the answer is 409.',
+    example: 'order-1842-image-1',
+  }),
 }
 
 /**

@@ -1,4 +1,3 @@
-import { assertNever } from '../../domain/assertNever.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import type { Result } from '../../domain/result.ts'
@@ -52,17 +51,12 @@ async function unpackBody(
 ): Promise<Result<Buffer, RequestFailure>> {
   const cover = (bytes: number) => room.cover(sent.length + bytes)
   const unpacked = await unpack(sent, coding, limitBytes, { cover })
-  if (unpacked.ok) return unpacked
-  switch (unpacked.failure) {
-    case 'too_large':
-      return fail(tooLarge(limitBytes))
-    case 'no_room':
-      return fail(overloaded)
-    case 'corrupt_coding':
-      return fail(corruptCoding)
-    default:
-      return assertNever(unpacked.failure)
+  const failures = {
+    too_large: tooLarge(limitBytes),
+    no_room: overloaded,
+    corrupt_coding: corruptCoding,
   }
+  return unpacked.ok ? unpacked : fail(failures[unpacked.failure])
 }
 
 /** Reads the bytes of a body as they were sent. While the body waits for room, nothing more of it is read. */

@@ -15,7 +15,7 @@ import {
   invalidValue,
   paramPath,
   unknownParameter,
-} from '../../schema/requestFailures.ts'
+} from '../../domain/requestFailures.ts'
 import type { ApiContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
 import { readBody, unreadable } from './body.ts'
@@ -59,7 +59,9 @@ export async function receiveForm(
     if (isImage) {
       if (image !== undefined) return fail(oneImageOnly)
       if (content.length > inputImageBytesMax) return fail(imageTooLarge)
-      image = receivedImage(['image'], content)
+      const received = receivedImage(['image'], content)
+      if (!received.ok) return received
+      image = received.value
       continue
     }
     if (!textNames.includes(name)) return fail(unknownParameter(paramPath([name])))

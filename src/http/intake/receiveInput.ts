@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { Result } from '../../domain/result.ts'
-import type { FieldsSchema } from '../../schema/extensionRequest.ts'
-import { noFields, parseFields, parseQuery } from '../../schema/extensionRequest.ts'
+import { noFields, parseFields, parseQuery } from '../../schema/parseFields.ts'
 import type { ByteBudget } from '../../streams/byteBudget.ts'
 import type { HttpFailure, RouteContext } from '../context.ts'
 import { bodyErrors } from '../errorNames.ts'
@@ -14,7 +13,7 @@ import { receiveJson } from './receiveJson.ts'
  * The input of a route beside the API contract: the query of a GET, and the JSON body of other methods, where a request
  * without a body counts as `{}`. Every name that the schema does not have is refused.
  */
-export type InputSchema<Input> = FieldsSchema<Input> & z.ZodObject
+export type InputSchema<Input> = z.ZodType<Input> & z.ZodObject
 
 /** Returns the part of a declaration that describes the input. */
 export function describeInput(

@@ -1,14 +1,11 @@
-import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
-import { invalidRequest } from '../../domain/failure.ts'
-import type { Json } from '../../domain/json.ts'
+import type { Json, JsonPath } from '../../domain/json.ts'
+import { invalidImage, paramPath } from '../../domain/requestFailures.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
-import { invalidImage, invalidValue, paramPath } from '../../schema/requestFailures.ts'
 import type { Base64Alphabet } from '../../streams/base64.ts'
 import { wholeImageType } from '../../streams/images.ts'
-import type { JsonFailure, JsonPath } from '../../streams/jsonFailure.ts'
 import { readJson } from '../../streams/json.ts'
 import type { ApiContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
@@ -32,25 +29,23 @@ export async function receiveJson(
   const body = await readBody(context, options)
   if (!body.ok) return body
   const read = await readJson(body.value, { isImage, alphabet })
-  if (!read.ok) return fail(failureOfJson(read.failure))
-  const { document, images } = read.value
-  return succeed({ document, images: images.map(({ path, bytes }) => receivedImage(path, bytes)) })
-}
-
-/** Describes an image by its place in the request and by what its bytes show. */
-export function receivedImage(path: JsonPath, content: Uint8Array): ReceivedImage {
-  return { path, content, ...defined({ sniffedType: wholeImageType(content) }) }
-}
-
-/** Returns the failure to answer with for a JSON body that cannot be accepted. Names the field if there is one. */
-function failureOfJson(failure: JsonFailure): RequestFailure {
-  if (failure.tag === 'text_too_long') {
-    return { tag: 'body_too_large', limitBytes: failure.limitBytes, texts: true }
+  if (!read.ok) return read
+  const images: ReceivedImage[] = []
+  for (const { path, bytes } of read.value.images) {
+    const image = receivedImage(path, bytes)
+    if (!image.ok) return image
+    images.push(image.value)
   }
-  const { tag, path, why } = failure
-  const param = path.length === 0 ? null : paramPath(path)
-  if (tag === 'invalid_json') return invalidRequest(tag, param, `The request body ${why}.`)
-  if (param !== null)
-    return tag === 'invalid_image' ? invalidImage(param, why) : invalidValue(param, why)
-  return invalidRequest(tag, null, `Invalid value in the request body: ${why}.`)
+  return succeed({ document: read.value.document, images })
+}
+
+/** Returns an image with the type that its bytes show. Fails when they are not a complete PNG, JPEG or WebP. */
+export function receivedImage(
+  path: JsonPath,
+  content: Uint8Array,
+): Result<ReceivedImage, RequestFailure> {
+  const mimeType = wholeImageType(content)
+  return mimeType === undefined
+    ? fail(invalidImage(paramPath(path), 'the data is not a complete PNG, JPEG or WebP image'))
+    : succeed({ path, mimeType, content })
 }

@@ -10,33 +10,24 @@ export function guideHtml(): string {
   const texts = chapters.map((name) =>
     readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8'),
   )
-  return texts.map((text) => marked.parse(text, { async: false })).join('\n')
+  const html = texts.map((text) => marked.parse(text, { async: false })).join('\n')
+  // What scrolls can be reached with the keyboard.
+  return html
+    .replaceAll('<pre>', '<pre tabindex="0">')
+    .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
 }
 
-/** Headings begin one level lower, because the page has a title. What scrolls can be reached with the keyboard. */
+/** Headings begin one level lower, because the page has a title. */
 const marked = new Marked({
   renderer: {
     heading({ tokens, depth, text }) {
       return `<h${depth + 1} id="${idOf(text)}">${this.parser.parseInline(tokens)}</h${depth + 1}>\n`
     },
-    code({ text }) {
-      return `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`
-    },
-    table(token) {
-      const head = token.header.map((cell) => `<th>${this.parser.parseInline(cell.tokens)}</th>`)
-      const rows = token.rows.map((row) => {
-        const cells = row.map((cell) => `<td>${this.parser.parseInline(cell.tokens)}</td>`)
-        return `<tr>${cells.join('')}</tr>`
-      })
-      return (
-        `<div class="scroll" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead>` +
-        `<tbody>${rows.join('')}</tbody></table></div>\n`
-      )
-    },
     link({ href, tokens }) {
       const text = this.parser.parseInline(tokens)
       const target = targetOf(href)
-      return target === undefined ? text : `<a href="${escaped(target)}">${text}</a>`
+      return target === undefined ? text : `<a href="${encodeURI(target)}">${text}</a>`
     },
   },
 })
@@ -60,12 +51,4 @@ function idOf(title: string): string {
     .toLowerCase()
     .replaceAll(/[^\w\s-]/g, '')
     .replaceAll(' ', '-')
-}
-
-function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
 }

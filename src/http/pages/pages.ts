@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -159,4 +160,17 @@ async function sendStaticFile(context: ApiContext, file: StaticFile): Promise<vo
   context.vary('Accept-Encoding')
   if (context.fresh) context.status = 304
   else context.body = zips ? await file.zipped() : file.content
+}
+
+/**
+ * Answers with what `npm start` says while Temporal's server is still being built, one line of text, and with an empty
+ * text when nothing is under way. `path` is the file to which it writes.
+ */
+export function engineProgress(path: string): Handler {
+  return async (context) => {
+    context.set({ 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' })
+    context.status = 200
+    context.body = await readFile(path, 'utf8').catch(() => '')
+    return undefined
+  }
 }

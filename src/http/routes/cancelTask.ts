@@ -1,9 +1,8 @@
-import { taskIdPattern } from '../../domain/ids.ts'
-import { fail, succeed } from '../../domain/result.ts'
+import { succeed } from '../../domain/result.ts'
 import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { jsonRoute } from '../extensionRoute.ts'
-import { malformedTaskId } from '../intake/requestedTask.ts'
+import { requestedTaskId } from './getTask.ts'
 
 export const cancelTaskRoute = jsonRoute({
   method: 'POST',
@@ -17,11 +16,11 @@ export const cancelTaskRoute = jsonRoute({
   answerHeaders: ['X-Credits-Charged'],
   errors: ['malformed_task_id', 'task_not_found', 'task_not_cancellable'],
   run: async (parts, { context, caller }) => {
-    const { taskId = '' } = context.params
-    if (!taskIdPattern.test(taskId)) return fail(malformedTaskId)
-    const cancelled = await parts.tasks.cancel(caller, taskId)
+    const taskId = requestedTaskId(context)
+    if (!taskId.ok) return taskId
+    const cancelled = await parts.tasks.cancel(caller, taskId.value)
     if (!cancelled.ok) return cancelled
-    context.state.taskId = taskId
+    context.state.taskId = taskId.value
     context.set('X-Credits-Charged', '0')
     return succeed(recordOf(parts, cancelled.value))
   },

@@ -1,4 +1,3 @@
-import { taskIdPattern } from '../../domain/ids.ts'
 import type { ByteRange } from '../../domain/ports/blobStore.ts'
 import type { TaskAsset, TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
@@ -75,7 +74,6 @@ export function getAsset(parts: ApiParts): Handler {
     const { taskId = '', name = '' } = context.params
     const query = new URLSearchParams(context.querystring)
     if (!isAssetUrl(parts.signingKeys, { taskId, name }, query)) return notFound
-    if (!taskIdPattern.test(taskId)) return notFound
     context.state.taskId = taskId
     const task = await parts.readTaskOfImage(taskId)
     if (task?.asset === undefined || publicStatus(task) !== 'succeeded') return notFound

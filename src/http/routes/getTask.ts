@@ -1,15 +1,20 @@
+import type { Caller } from '../../domain/accounts/account.ts'
+import type { RequestFailure } from '../../domain/failure.ts'
+import { invalidRequest } from '../../domain/failure.ts'
+import { taskIdPattern } from '../../domain/ids.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
+import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { pollAfterSeconds } from '../../domain/tasks/pollAfter.ts'
 import { accountRoute } from '../authenticate.ts'
-import { recordOf } from '../answers/recordOf.ts'
+import { recordOf, setCreditsCharged } from '../answers/recordOf.ts'
 import { sendJson } from '../answers/sendBody.ts'
-import { setCreditsCharged } from '../answers/taskHeaders.ts'
-import { tooManyWaiters } from '../answers/waitPlaces.ts'
+import { sendNative } from '../answers/sendNative.ts'
+import { tooManyWaiters } from '../answers/clientWaits.ts'
 import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import { readPreferWait } from '../intake/preferWait.ts'
-import { requestedTask } from '../intake/requestedTask.ts'
+import { contentResponse, imagesResponse } from '../../schema/answers/nativeResponse.ts'
 import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
 import { json, underOtherPath } from '../route.ts'
 import { z } from 'zod'
@@ -41,11 +46,33 @@ const getTaskRoute = accountRoute({
   handler: getTask,
 })
 
-/** The lookup of a task under both paths. The documentation of the API contract uses `/v1/tasks/…` most. */
-export const getTaskRoutes = [getTaskRoute, underOtherPath(getTaskRoute)]
+const getTaskResultRoute = accountRoute({
+  method: 'GET',
+  path: '/v1/tasks/{task_id}/result',
+  id: 'getTaskResult',
+  summary: 'Read the native response of a task',
+  description: 'The same body as a synchronous call gets, with the bytes of the image in it.',
+  extension: true,
+  envelope: 'short',
+  params: { task_id: taskId },
+  answers: {
+    200: {
+      description: 'The native response of the model family.',
+      content: json(z.union([imagesResponse, contentResponse])),
+    },
+  },
+  errors: ['malformed_task_id', 'task_not_found', 'task_not_finished', 'task_failed'],
+  handler: getTaskResult,
+})
+
+/** The two lookups of a task, each under both paths. The documentation of the API contract uses `/v1/tasks/…` most. */
+export const getTaskRoutes = [getTaskRoute, getTaskResultRoute].flatMap((route) => [
+  route,
+  underOtherPath(route),
+])
 
 /** `GET /v1/tasks/{task_id}` and `GET /v1/task/{task_id}`: answers with the record of a task. */
-export function getTask(parts: ApiParts): AccountHandler {
+function getTask(parts: ApiParts): AccountHandler {
   return async (context, caller) => {
     const read = await requestedTask(parts, context, caller)
     if (!read.ok) return read.failure
@@ -56,7 +83,6 @@ export function getTask(parts: ApiParts): AccountHandler {
         : await waitForEnd(parts, context, read.value, waitSeconds)
     if (!waited.ok) return waited.failure
     const task = waited.value
-    if (task === 'client_left') return undefined
     if (task.completedAtMs === undefined) {
       // Temporal knows nothing about a task without a run. It is not asked for a client that has waited, because
       // many clients may wait at the same time.
@@ -85,21 +111,17 @@ async function waitForEnd(
   context: RouteContext,
   task: TaskView,
   waitSeconds: number,
-): Promise<Result<TaskView | 'client_left', HttpFailure>> {
+): Promise<Result<TaskView, HttpFailure>> {
   const applied = { 'Preference-Applied': `wait=${waitSeconds}` }
   if (task.completedAtMs !== undefined) {
     context.set(applied)
     return succeed(task)
   }
-  const place = parts.waitPlaces.take(task.accountId, context.res)
+  const place = parts.waits.take(task.accountId, context.res)
   if (place === undefined) return fail(tooManyWaiters)
   const timer = setTimeout(place.leave, waitSeconds * 1000)
   try {
     const waited = await parts.tasks.awaitEnd(task.taskId, place.signal)
-    if (context.res.closed) {
-      context.respond = false
-      return succeed('client_left')
-    }
     if (waited === 'missing') return fail({ tag: 'task_not_found' })
     if (waited.completedAtMs !== undefined || !parts.stopping.aborted) context.set(applied)
     return succeed(waited)
@@ -107,4 +129,50 @@ async function waitForEnd(
     clearTimeout(timer)
     place.leave()
   }
+}
+
+/**
+ * `GET /v1/tasks/{task_id}/result` and `GET /v1/task/{task_id}/result`: answers with the native response and
+ * the image bytes in it. A synchronous call gets the same body.
+ */
+function getTaskResult(parts: ApiParts): AccountHandler {
+  return async (context, caller) => {
+    const read = await requestedTask(parts, context, caller)
+    if (!read.ok) return read.failure
+    const status = publicStatus(read.value)
+    if (status !== 'succeeded') return { tag: noResult[status] }
+    await sendNative(context, parts, read.value)
+    return undefined
+  }
+}
+
+const noResult = {
+  queued: 'task_not_finished',
+  processing: 'task_not_finished',
+  failed: 'task_failed',
+  expired: 'task_not_found',
+} as const
+
+/**
+ * Returns the task that the path names, if it belongs to the caller. For a task of another account, answers
+ * the same as for a task that does not exist.
+ */
+export async function requestedTask(
+  parts: Pick<ApiParts, 'tasks'>,
+  context: RouteContext,
+  caller: Caller,
+): Promise<Result<TaskView, RequestFailure>> {
+  const taskId = requestedTaskId(context)
+  if (!taskId.ok) return taskId
+  const read = await parts.tasks.read(caller, taskId.value)
+  if (read.ok) context.state.taskId = taskId.value
+  return read
+}
+
+/** Returns the id that the path names. A malformed one gets a 400, which reveals nothing: the form of ids is public. */
+export function requestedTaskId({ params }: RouteContext): Result<string, RequestFailure> {
+  const { taskId = '' } = params
+  return taskIdPattern.test(taskId)
+    ? succeed(taskId)
+    : fail(invalidRequest('invalid_request', 'task_id', 'The task id is malformed.'))
 }

@@ -3,9 +3,9 @@ import { endEventId, parseEventId } from '../../domain/tasks/taskEvents.ts'
 import { taskId } from '../../schema/answers/taskRecord.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendEvents } from '../answers/sendEvents.ts'
-import { tooManyWaiters } from '../answers/waitPlaces.ts'
+import { tooManyWaiters } from '../answers/clientWaits.ts'
 import { extensionRoute } from '../extensionRoute.ts'
-import { requestedTask } from '../intake/requestedTask.ts'
+import { requestedTask } from './getTask.ts'
 
 /**
  * A stream of events (the format that `EventSource` reads) with the record of the task, now and at its changes, up to
@@ -50,7 +50,7 @@ export const getTaskEventsRoute = extensionRoute({
       context.status = 204
       return undefined
     }
-    const place = parts.waitPlaces.take(task.accountId, context.res)
+    const place = parts.waits.take(task.accountId, context.res)
     if (place === undefined) return tooManyWaiters
     try {
       await sendEvents(context, async function* () {

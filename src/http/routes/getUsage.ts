@@ -4,8 +4,8 @@ import { usageCountJson, usageGroups, usageTotal } from '../../domain/accounts/u
 import { csvOf } from '../../domain/csv.ts'
 import { defined } from '../../domain/defined.ts'
 import { usage } from '../../schema/answers/usage.ts'
-import { invalidValue } from '../../schema/requestFailures.ts'
-import { usageQuery } from '../../schema/usageQuery.ts'
+import { invalidValue } from '../../domain/requestFailures.ts'
+import { usageQuery } from '../../schema/queries.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { extensionRoute } from '../extensionRoute.ts'
 import { json } from '../route.ts'
@@ -32,9 +32,10 @@ export const getUsageRoute = extensionRoute({
   handler:
     (parts) =>
     async (context, { accountId }, query) => {
-      const { start_time: startTime, end_time: endTime, group_by: groupBy } = query
-      const asked = { groupBy, ...defined({ startTime, endTime }) }
-      const counted = await parts.reads.readUsage(accountId, asked)
+      const { start_time: startTime, end_time: endTime, group_by: asked } = query
+      const groupBy = usageGroups.filter((group) => asked.includes(group))
+      const period = defined({ startTime, endTime })
+      const counted = await parts.reads.readUsage(accountId, { groupBy, ...period })
       if (counted === 'too_many_rows') {
         return invalidValue('group_by', 'the answer has too many rows; ask for a shorter period')
       }
@@ -70,8 +71,7 @@ function shortest(instant: string): string {
 const columns = { day: 'start_time', model: 'model', key: 'key_id' } as const
 
 /** Returns the rows as CSV with a heading. */
-function usageCsv(rows: readonly UsageRow[], groupBy: readonly UsageGroup[]): string {
-  const groups = usageGroups.filter((group) => groupBy.includes(group))
+function usageCsv(rows: readonly UsageRow[], groups: readonly UsageGroup[]): string {
   const heading = [...groups.map((group) => columns[group]), 'succeeded', 'failed', 'credits']
   const lines = rows.map((row) => {
     const names = { day: row.startTime, model: row.model, key: row.keyId }

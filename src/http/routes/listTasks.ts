@@ -1,8 +1,8 @@
 import { defined } from '../../domain/defined.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { taskList } from '../../schema/answers/taskRecord.ts'
-import { taskListQuery } from '../../schema/listQuery.ts'
-import { invalidValue } from '../../schema/requestFailures.ts'
+import { taskListQuery } from '../../schema/queries.ts'
+import { invalidValue } from '../../domain/requestFailures.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { jsonRoute } from '../extensionRoute.ts'
 

@@ -1,22 +1,30 @@
+import { defined } from '../../domain/defined.ts'
 import { fail, mapValue, succeed } from '../../domain/result.ts'
+import { deliveryRecord } from '../../domain/webhooks/delivery.ts'
 import type { Webhook } from '../../domain/webhooks/webhook.ts'
-import { webhookIdPattern } from '../../domain/webhooks/webhook.ts'
+import { deliveryIdPattern, webhookIdPattern } from '../../domain/webhooks/webhook.ts'
 import {
   deletedWebhook,
+  delivery,
+  deliveryId,
+  deliveryList,
   webhook,
   webhookId,
   webhookList,
   webhookWithSecret,
 } from '../../schema/answers/webhook.ts'
-import { invalidValue } from '../../schema/requestFailures.ts'
-import { newWebhook, webhooksQuery } from '../../schema/webhookRequest.ts'
+import { invalidValue } from '../../domain/requestFailures.ts'
+import { deliveriesQuery, newWebhook, webhooksQuery } from '../../schema/webhookRequest.ts'
 import type { ApiParts, RouteContext } from '../context.ts'
 import { jsonRoute } from '../extensionRoute.ts'
 import type { Route } from '../route.ts'
 
-const params = { webhook_id: webhookId }
+/** What the routes of one webhook have in common. */
+const ofWebhook = { params: { webhook_id: webhookId }, errors: ['webhook_not_found'] } as const
 
-/** The routes with which an account manages its webhooks. */
+const due = [202, 'The delivery, which is due now.', delivery] as const
+
+/** The routes with which an account manages its webhooks, reads what was delivered, and asks for deliveries. */
 export const webhookRoutes: readonly Route<ApiParts>[] = [
   jsonRoute({
     method: 'POST',
@@ -58,9 +66,8 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     path: '/v1/webhooks/{webhook_id}',
     id: 'getWebhook',
     summary: 'Read a webhook',
-    params,
+    ...ofWebhook,
     answer: [200, 'The webhook.', webhook],
-    errors: ['webhook_not_found'],
     run: async ({ webhooks }, { caller, context }) =>
       mapValue(await webhooks.read(caller, webhookIdOf(context)), webhookRecord),
   }),
@@ -71,9 +78,8 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     summary: 'Delete a webhook',
     description:
       'Its pending deliveries end as failed. A try that was under way can still arrive in the next 15 seconds.',
-    params,
+    ...ofWebhook,
     answer: [200, 'The webhook is deleted.', deletedWebhook],
-    errors: ['webhook_not_found'],
     run: async ({ webhooks }, { caller, context }) => {
       const webhookId = webhookIdOf(context)
       const deleted = () => ({ webhook_id: webhookId, deleted: true })
@@ -87,9 +93,8 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     summary: 'Replace the secret of a webhook',
     description:
       'For 24 hours deliveries have two signatures, of the new and of the former secret.',
-    params,
+    ...ofWebhook,
     answer: [200, 'The webhook and its new secret.', webhookWithSecret],
-    errors: ['webhook_not_found'],
     run: async ({ webhooks }, { caller, context }) =>
       mapValue(await webhooks.rotate(caller, webhookIdOf(context)), withSecret),
   }),
@@ -99,11 +104,57 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     id: 'enableWebhook',
     summary: 'Enable a disabled webhook',
     description: 'Ends from before are not delivered, but can be redelivered one by one.',
-    params,
+    ...ofWebhook,
     answer: [200, 'The webhook.', webhook],
-    errors: ['webhook_not_found'],
     run: async ({ webhooks }, { caller, context }) =>
       mapValue(await webhooks.enable(caller, webhookIdOf(context)), webhookRecord),
+  }),
+  jsonRoute({
+    method: 'POST',
+    path: '/v1/webhooks/{webhook_id}/test',
+    id: 'testWebhook',
+    summary: 'Send a test event',
+    description: 'Sends `webhook.test`, and repeats it like any other event.',
+    ...ofWebhook,
+    answer: due,
+    errors: [...ofWebhook.errors, 'webhook_disabled'],
+    run: async ({ webhooks }, { caller, context }) =>
+      mapValue(await webhooks.test(caller, webhookIdOf(context)), deliveryRecord),
+  }),
+  jsonRoute({
+    method: 'GET',
+    path: '/v1/webhooks/{webhook_id}/deliveries',
+    id: 'listDeliveries',
+    summary: 'List the deliveries of a webhook',
+    description: 'Newest first. A delivery is kept as long as the record of its task.',
+    ...ofWebhook,
+    input: deliveriesQuery,
+    answer: [200, 'One page of deliveries.', deliveryList],
+    run: async ({ webhooks }, { caller, context, input }) => {
+      const page = { limit: input.limit + 1, ...defined({ after: input.after }) }
+      const listed = await webhooks.deliveries(caller, webhookIdOf(context), page)
+      if (!listed.ok) {
+        if (listed.failure.tag !== 'unknown_after') return fail(listed.failure)
+        return fail(invalidValue('after', 'it is not the id of a delivery of this webhook'))
+      }
+      const data = listed.value.slice(0, input.limit).map(deliveryRecord)
+      return succeed({ object: 'list', data, has_more: listed.value.length > input.limit })
+    },
+  }),
+  jsonRoute({
+    method: 'POST',
+    path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
+    id: 'redeliver',
+    summary: 'Deliver an event again',
+    description:
+      'Makes the delivery due now, with the same `webhook-id`, and starts its tries from the first.',
+    params: { ...ofWebhook.params, delivery_id: deliveryId },
+    answer: due,
+    errors: [...ofWebhook.errors, 'delivery_not_found', 'webhook_disabled'],
+    run: async ({ webhooks }, { caller, context }) => {
+      const asked = await webhooks.redeliver(caller, webhookIdOf(context), deliveryIdOf(context))
+      return mapValue(asked, deliveryRecord)
+    },
   }),
 ]
 
@@ -117,7 +168,10 @@ function withSecret({ webhook, secret }: { readonly webhook: Webhook; readonly s
 }
 
 /** Returns the webhook id of the path. For a text that is no id, returns an id that no webhook has. */
-export function webhookIdOf({ params }: RouteContext): string {
-  const { webhookId = '' } = params
+function webhookIdOf({ params: { webhookId = '' } }: RouteContext): string {
   return webhookIdPattern.test(webhookId) ? webhookId : ''
+}
+
+function deliveryIdOf({ params: { deliveryId = '' } }: RouteContext): string {
+  return deliveryIdPattern.test(deliveryId) ? deliveryId : ''
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { taskFailureCodes, taskFailureMessages } from '../../domain/failure.ts'
+import { taskFailureCodes } from '../../domain/failure.ts'
 import { taskIdPattern } from '../../domain/ids.ts'
 import { inputMimeTypes, modelIds } from '../../domain/models/models.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
-import { contentByUrl } from './contentResponse.ts'
-import { imagesByUrl } from './imagesResponse.ts'
+import { listOf } from './list.ts'
+import { contentByUrl, imagesByUrl } from './nativeResponse.ts'
 
 export const taskId = z.string().regex(taskIdPattern).meta({
   description: 'The public identifier of a task.',
@@ -62,13 +62,10 @@ export const listedTask = fields.meta({
 })
 
 /** The answer of `GET /v1/tasks`. */
-export const taskList = z
-  .object({
-    object: z.literal('list'),
-    data: z.array(listedTask),
-    has_more: z.boolean().meta({ description: 'Whether older tasks follow.' }),
-  })
-  .meta({ id: 'TaskList', description: 'One page of tasks, newest first.' })
+export const taskList = listOf(listedTask).meta({
+  id: 'TaskList',
+  description: 'One page of tasks, newest first.',
+})
 
 /** The record of a task. Fields that do not apply are absent, never null. */
 export const taskRecord = fields
@@ -81,25 +78,11 @@ export const taskRecord = fields
   .meta({
     id: 'Task',
     description: 'The record of a task. Fields that do not apply are absent, never null.',
-    examples: [
-      {
-        task_id: 'task_0123456789ABCDEFGHIJKLMNOPQRSTUV',
-        model: 'familyb-image-2-vip',
-        status: 'processing',
-        created_at: '2026-01-01T00:00:00Z',
-        progress: 42,
-      },
-      {
-        task_id: 'task_0123456789ABCDEFGHIJKLMNOPQRSTUV',
-        model: 'familyb-image-2-vip',
-        status: 'failed',
-        created_at: '2026-01-01T00:00:00Z',
-        progress: 95,
-        completed_at: '2026-01-01T00:00:41Z',
-        error: {
-          code: 'content_policy_violation',
-          message: taskFailureMessages.content_policy_violation,
-        },
-      },
-    ],
+    example: {
+      task_id: 'task_0123456789ABCDEFGHIJKLMNOPQRSTUV',
+      model: 'familyb-image-2-vip',
+      status: 'processing',
+      created_at: '2026-01-01T00:00:00Z',
+      progress: 42,
+    },
   })

@@ -3,7 +3,8 @@ import { modelIds } from '../../domain/models/models.ts'
 
 const count = z.int().min(0)
 
-const counts = {
+/** What every row of usage has, and their total. */
+export const counts = {
   tasks: z.object({ succeeded: count, failed: count }).meta({
     description: 'The tasks that ended in the period.',
   }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { deliveryErrors } from '../../domain/webhooks/delivery.ts'
 import { listOf } from './list.ts'
 import {
   deliveryIdPattern,
@@ -47,17 +48,7 @@ export const deletedWebhook = z.object({ webhook_id: webhookId, deleted: z.liter
 const attempt = z.object({
   at: z.iso.datetime(),
   http_status: z.int().optional().meta({ description: 'Present when the receiver answered.' }),
-  error: z
-    .enum([
-      'address_not_allowed',
-      'name_not_resolved',
-      'connection_failed',
-      'tls_failed',
-      'timeout',
-      'answer_not_read',
-    ])
-    .optional()
-    .meta({ description: 'Present when it did not.' }),
+  error: z.enum(deliveryErrors).optional().meta({ description: 'Present when it did not.' }),
 })
 
 /** One event for one webhook. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { channelCheckResults } from '../../domain/upstream/channel.ts'
 
 export const channel = z
   .object({
@@ -13,10 +14,7 @@ export const channel = z
 export const check = z
   .object({
     name: z.string(),
-    result: z.enum([
-      ...(['accepted', 'refused', 'not_checked', 'unclear', 'unreachable'] as const),
-      'no_credential',
-    ]),
+    result: z.enum(channelCheckResults),
     url: z.string(),
     header: z.string().meta({ description: 'The name of the header with the credential.' }),
     http_status: z.int().nullable(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { counts } from '../answers/usage.ts'
 
 export const entry = z
   .object({
@@ -23,11 +24,6 @@ export const verification = z
     ),
   })
   .meta({ id: 'LedgerVerification', description: 'What does not agree.' })
-
-const counts = {
-  tasks: z.object({ succeeded: z.int(), failed: z.int() }),
-  credits: z.int(),
-}
 
 export const usage = z
   .object({

@@ -1,6 +1,6 @@
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { BlobExistsError } from '../../../src/domain/ports/blobStore.ts'
-import { cutAt, streamOf } from '../byteStreams.ts'
+import { streamOf } from '../byteStreams.ts'
 
 /** A blob store in memory, for tests of other parts. */
 export type MemoryBlobs = BlobStore & {
@@ -9,7 +9,7 @@ export type MemoryBlobs = BlobStore & {
   breakReadsAfter: number | undefined
 }
 
-/** Creates an empty store. Reads come in three chunks. */
+/** Creates an empty store. */
 export function createMemoryBlobs(): MemoryBlobs {
   const content = new Map<string, Buffer>()
   const store: MemoryBlobs = {
@@ -29,7 +29,7 @@ export function createMemoryBlobs(): MemoryBlobs {
         bytes: whole.length,
         content:
           breakReadsAfter === undefined
-            ? streamOf(cutAt(part, [7, 30]))
+            ? streamOf([part])
             : broken(part.subarray(0, breakReadsAfter)),
       }
     },

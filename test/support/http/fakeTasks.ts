@@ -4,8 +4,8 @@ import type { TaskFailure } from '../../../src/domain/failure.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
 import { canonicalRequest } from '../../../src/domain/tasks/imageRequest.ts'
-import type { RunStage, TaskView } from '../../../src/domain/tasks/task.ts'
-import { isEventDue, taskEventId } from '../../../src/domain/tasks/taskEvents.ts'
+import type { TaskView } from '../../../src/domain/tasks/task.ts'
+import { endEventId } from '../../../src/domain/tasks/taskEvents.ts'
 import type { NativeResponse } from '../../../src/domain/upstream/nativeResponse.ts'
 import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
 import type { AcceptInput } from '../../../src/tasks/acceptTask.ts'
@@ -17,8 +17,6 @@ import { redPixelPng } from '../images.ts'
 type Settings = {
   /** When set, `accept` runs this first. */
   beforeAccept: (() => Promise<void>) | undefined
-  /** Where the run of every task is. */
-  runStage: RunStage | undefined
 }
 
 /** The native response that `succeed` stores. */
@@ -32,7 +30,7 @@ const familyBNative: NativeResponse = {
  * tasks use the real stack. The API keys `sk-a` and `sk-b` belong to two accounts.
  */
 export function createFakeTasks(blobs: BlobStore) {
-  const settings: Settings = { beforeAccept: undefined, runStage: undefined }
+  const settings: Settings = { beforeAccept: undefined }
   const accepted: AcceptInput[] = []
   const cancelled: string[] = []
   const openUploads = new Set<string>()
@@ -82,50 +80,34 @@ export function createFakeTasks(blobs: BlobStore) {
         ? succeed(task)
         : fail({ tag: 'task_not_found' as const })
     },
-    cancel: async (caller, taskId) => {
-      const task = tasks.get(taskId)
-      if (task?.accountId !== caller.accountId) return fail({ tag: 'task_not_found' })
-      const isCancelled = task.failure?.code === 'cancelled'
-      if (task.completedAtMs !== undefined && !isCancelled) {
-        return fail({ tag: 'task_not_cancellable', reason: 'succeeded' })
-      }
-      await end(taskId, { code: 'cancelled', cause: 'cancelled', workPossible: false })
-      return succeed(taskOf(taskId))
+    cancel: async () => fail({ tag: 'task_not_found' }),
+    runStage: async () => undefined,
+    awaitEnd,
+    // Only the end of a task is an event here.
+    follow: async function* (taskId, signal) {
+      const task = await awaitEnd(taskId, signal)
+      if (task !== 'missing' && task.completedAtMs !== undefined) yield { id: endEventId, task }
     },
-    runStage: async () => settings.runStage,
-    awaitEnd: async (taskId, signal) => {
-      waiters.push(taskId)
-      try {
-        for (;;) {
-          const task = tasks.get(taskId)
-          if (task === undefined) return 'missing'
-          if (task.completedAtMs !== undefined || signal.aborted) return task
-          await new Promise<void>((resolve) => {
-            woken.add(resolve)
-            signal.addEventListener('abort', () => resolve(), { once: true })
-          })
-        }
-      } finally {
-        waiters.splice(waiters.indexOf(taskId), 1)
-      }
+    cancelLeft: (taskId) => {
+      cancelled.push(taskId)
     },
-    follow: async function* (taskId, signal, lastId) {
-      let seenId = lastId
+  }
+
+  async function awaitEnd(taskId: string, signal: AbortSignal): Promise<TaskView | 'missing'> {
+    waiters.push(taskId)
+    try {
       for (;;) {
-        const task = taskOf(taskId)
-        const id = taskEventId(task, 20_000)
-        if (isEventDue(seenId, id)) yield { id, task }
-        seenId = id
-        if (task.completedAtMs !== undefined || signal.aborted) return
+        const task = tasks.get(taskId)
+        if (task === undefined) return 'missing'
+        if (task.completedAtMs !== undefined || signal.aborted) return task
         await new Promise<void>((resolve) => {
           woken.add(resolve)
           signal.addEventListener('abort', () => resolve(), { once: true })
         })
       }
-    },
-    cancelLeft: (taskId) => {
-      cancelled.push(taskId)
-    },
+    } finally {
+      waiters.splice(waiters.indexOf(taskId), 1)
+    }
   }
 
   function taskOf(taskId: string): TaskView {

@@ -18,58 +18,6 @@ export type TestApi = Awaited<ReturnType<typeof startTestApi>>
 
 /** Starts the HTTP server with the given configuration and dependencies replaced. */
 export async function startTestApi(changed: Partial<ApiConfig> = {}, deps: Partial<ApiDeps> = {}) {
-  const { blobs, tasks, observed, reported, apiDeps } = createTestDeps(changed, deps)
-  const app = createApp(apiDeps)
-  const server = createServer(app)
-  const port = await portOf(server)
-  const url = `http://127.0.0.1:${port}`
-
-  /** Sends a request with the key `sk-a` unless `init` has another. */
-  function send(path: string, init: RequestInit = {}): Promise<Response> {
-    const headers = new Headers(init.headers)
-    if (!headers.has('Authorization')) headers.set('Authorization', 'Bearer sk-a')
-    return fetch(`${url}${path}`, { ...init, headers })
-  }
-
-  return {
-    url,
-    port,
-    server,
-    tasks,
-    blobs,
-    observed,
-    reported,
-    send,
-    postJson: (path: string, body: unknown, headers?: Record<string, string>) =>
-      send(path, {
-        method: 'POST',
-        body: typeof body === 'string' ? body : JSON.stringify(body),
-        headers: { 'Content-Type': 'application/json', ...headers },
-      }),
-    /** Writes the bytes unchanged and returns one complete answer, or everything until the server closes. */
-    raw: (bytes: string | Uint8Array, { half = true } = {}) => exchange(port, bytes, half),
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
-}
-
-/** Starts a `TestApi` before the tests of the calling file, and closes it after them. */
-export function useTestApi(
-  changed?: Partial<ApiConfig>,
-  deps?: Partial<ApiDeps>,
-): Omit<TestApi, 'close'> {
-  return useOpened(
-    () => startTestApi(changed, deps),
-    ({ close }) => close(),
-    ['url', 'port', 'server', 'tasks', 'blobs', 'observed', 'reported', 'send', 'postJson', 'raw'],
-  )
-}
-
-/** Dependencies of the API in memory, with the given ones replaced. */
-export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<ApiDeps> = {}) {
   const blobs = createMemoryBlobs()
   const tasks = createFakeTasks(blobs)
   const observed: Observation[] = []
@@ -99,7 +47,52 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
     reportError: (error) => reported.push(error),
     ...deps,
   }
-  return { blobs, tasks, observed, reported, apiDeps }
+  const server = createServer(createApp(apiDeps))
+  const port = await portOf(server)
+  const url = `http://127.0.0.1:${port}`
+
+  /** Sends a request with the key `sk-a` unless `init` has another. */
+  function send(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers)
+    if (!headers.has('Authorization')) headers.set('Authorization', 'Bearer sk-a')
+    return fetch(`${url}${path}`, { ...init, headers })
+  }
+
+  return {
+    url,
+    port,
+    server,
+    tasks,
+    blobs,
+    observed,
+    reported,
+    send,
+    postJson: (path: string, body: unknown, headers?: Record<string, string>) =>
+      send(path, {
+        method: 'POST',
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        headers: { 'Content-Type': 'application/json', ...headers },
+      }),
+    /** Writes the bytes unchanged and returns one complete answer, or everything until the server closes. */
+    raw: (bytes: string) => exchange(port, bytes),
+    close: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Starts a `TestApi` before the tests of the calling file, and closes it after them. */
+export function useTestApi(
+  changed?: Partial<ApiConfig>,
+  deps?: Partial<ApiDeps>,
+): Omit<TestApi, 'close'> {
+  return useOpened(
+    () => startTestApi(changed, deps),
+    ({ close }) => close(),
+    ['url', 'port', 'server', 'tasks', 'blobs', 'observed', 'reported', 'send', 'postJson', 'raw'],
+  )
 }
 
 const noWebhook = async () => fail({ tag: 'webhook_not_found' } as const)
@@ -133,7 +126,7 @@ const fakeReads: AccountReads = {
   readUsage: async () => ({ startTime: '', endTime: '', rows: [] }),
 }
 
-async function exchange(port: number, bytes: string | Uint8Array, half: boolean): Promise<string> {
+async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let answer = ''
   socket.on('data', (chunk) => {
@@ -141,8 +134,7 @@ async function exchange(port: number, bytes: string | Uint8Array, half: boolean)
     if (isWhole(answer)) socket.destroy()
   })
   socket.on('error', () => {})
-  if (half) socket.write(bytes)
-  else socket.end(bytes)
+  socket.write(bytes)
   await new Promise((resolve) => socket.once('close', resolve))
   return answer
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Json } from '../../src/domain/json.ts'
 import { parseContentRequest } from '../../src/schema/contentRequest.ts'
 import { parseEditsRequest, parseGenerationsRequest } from '../../src/schema/imagesRequest.ts'
 import { parseTaskRequest } from '../../src/schema/taskRequest.ts'
@@ -105,4 +106,47 @@ it('a content request may have an empty list of tools, which has no effect [clie
 it('a task of family A is the same request with any quality, which has no effect [task-10]', () => {
   const plain = { ...task, model: 'familya-3-pro-image', size: '4K', aspect_ratio: '21:9' }
   expect(parseTaskRequest({ ...plain, quality: 'high' }, [])).toEqual(parseTaskRequest(plain, []))
+})
+
+it('a content request is the same in either casing, and whatever the order of its keys', () => {
+  const camel = {
+    contents: [
+      { role: 'user', parts: [{ text: 'more red' }] },
+      {
+        role: 'model',
+        parts: [{ inlineData: { mimeType: 'image/png', data: '' }, thoughtSignature: 'c2ln' }],
+      },
+      { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] },
+    ],
+    systemInstruction: { parts: [{ text: 'be brief' }] },
+    safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
+    generationConfig: {
+      responseModalities: ['Text', 'Image'],
+      imageConfig: { aspectRatio: '16:9', imageSize: '2K' },
+      candidateCount: 1,
+      topP: 0.5,
+      thinkingConfig: { includeThoughts: true, thinkingLevel: 'low' },
+    },
+  }
+  const snake: Json = JSON.parse(
+    JSON.stringify(camel)
+      .replaceAll(/"(\w+)":/g, (name) => name.replaceAll(/[A-Z]/g, (at) => `_${at.toLowerCase()}`))
+      .replace('["Text","Image"]', '["TEXT","IMAGE"]')
+      .replace('"low"', '"LOW"'),
+    (_key, value: Json) =>
+      value !== null && typeof value === 'object' && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).toReversed())
+        : value,
+  )
+  const images = [receivedImage(['first']), receivedImage(['second'])]
+  const [one, other] = [camel, snake].map((document) =>
+    parseContentRequest('v1beta.generateContent', 'familya-3-pro-image', document, images),
+  )
+  const request = { action: 'edit', size: '2K', aspectRatio: '16:9' }
+  expect(one).toMatchObject({ ok: true, value: { request } })
+  expect(other).toMatchObject({ value: { request: one?.ok === true && one.value.request } })
+  expect(other).toHaveProperty('value.paramNames', {
+    size: 'generation_config.image_config.image_size',
+    aspectRatio: 'generation_config.image_config.aspect_ratio',
+  })
 })

@@ -1,14 +1,19 @@
 import { succeed } from '../../domain/result.ts'
-import { generationsRequest, parseGenerationsRequest } from '../../schema/imagesRequest.ts'
+import {
+  editsForm,
+  generationsRequest,
+  parseEditsRequest,
+  parseGenerationsRequest,
+} from '../../schema/imagesRequest.ts'
 import type { AccountRoute } from '../authenticate.ts'
 import { accountRoute } from '../authenticate.ts'
 import { answerSync } from '../answers/answerSync.ts'
-import { rateLimitUses } from '../answers/rateLimit.ts'
+import { rateLimitUses } from '../answers/answerHeaders.ts'
 import type { Receive } from '../intake/acceptTask.ts'
-import { acceptTask } from '../intake/acceptTask.ts'
+import { acceptTask, idempotencyKey } from '../intake/acceptTask.ts'
+import { receiveForm } from '../intake/receiveForm.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
-import { imagesResponse } from '../../schema/answers/imagesResponse.ts'
-import { idempotencyKey } from '../../schema/idempotencyKey.ts'
+import { imagesResponse } from '../../schema/answers/nativeResponse.ts'
 import { syncErrors } from '../errorNames.ts'
 import { json } from '../route.ts'
 
@@ -48,5 +53,23 @@ async function receiveGeneration(...[context, options]: Parameters<Receive>): Re
   const received = await receiveJson(context, options, () => false)
   if (!received.ok) return received
   const request = parseGenerationsRequest(received.value.document)
+  return request.ok ? succeed({ request: request.value }) : request
+}
+
+export const editImageRoute = accountRoute({
+  ...syncImages,
+  path: '/v1/images/edits',
+  id: 'editImage',
+  summary: 'Edit one image and wait for the result',
+  description:
+    'Takes one source image of at most 20 MiB. For 1 to 16 images, submit a task with `action` `edit`.',
+  body: { 'multipart/form-data': editsForm },
+  handler: acceptTask(receiveEdit, answerSync),
+})
+
+async function receiveEdit(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
+  const received = await receiveForm(context, options)
+  if (!received.ok) return received
+  const request = parseEditsRequest(received.value.fields, received.value.image)
   return request.ok ? succeed({ request: request.value }) : request
 }

@@ -41,8 +41,6 @@ export type RouteContext = ApiContext & { params: Readonly<Record<string, string
 /** Why a request does not get the answer it asked for. `errors.ts` translates each failure to HTTP. */
 export type HttpFailure =
   | RequestFailure
-  /** The task of a synchronous call ended without an image. */
-  | { readonly tag: 'task_ended'; readonly failure: TaskFailure; readonly family: Family }
   /** A synchronous call reached its deadline before its task ended. The task continues. */
   | { readonly tag: 'sync_deadline' }
   /**

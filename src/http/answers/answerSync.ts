@@ -43,7 +43,7 @@ async function answerTask(
     case 'processing':
       return { tag: 'sync_deadline' }
     case 'failed':
-      return answerFailed(context, task)
+      return answerFailed(context, parts, task)
     case 'expired':
       return { tag: 'result_expired' }
     case 'succeeded':
@@ -60,10 +60,15 @@ async function answerTask(
  * Answers for a failed task. When a model of family A rejects a request, it answers 200 and says so in the
  * body. Clients of `generateContent` expect that body, so they get it as it is.
  */
-function answerFailed(context: ApiContext, task: TaskView): HttpFailure | undefined {
+function answerFailed(
+  context: ApiContext,
+  { tasks }: ApiParts,
+  task: TaskView,
+): HttpFailure | undefined {
   const { failure, route, taskId, model, rejection } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
   context.state.retryIsUnsafe = failure.workPossible
+  if (failure.cause === 'refused' || failure.cause === 'operator_fault') tasks.noteRefusal(model)
   const isNative = route === 'v1beta.generateContent' && failure.cause === 'rejected'
   if (isNative && rejection !== undefined) {
     setCreditsCharged(context, task)

@@ -1,4 +1,4 @@
-import { link, mkdir, open, rm, stat } from 'node:fs/promises'
+import { link, mkdir, open, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, ByteRange, FoundBlob } from '../domain/ports/blobStore.ts'
@@ -58,7 +58,7 @@ async function writeNew(files: readonly NewFile[]): Promise<boolean> {
     }
     return exists
   } finally {
-    await Promise.all(files.map(({ tempPath }) => rm(tempPath, { force: true })))
+    await Promise.all(files.map(({ tempPath }) => unless(['ENOENT'], unlink(tempPath))))
   }
 }
 

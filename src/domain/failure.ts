@@ -1,5 +1,6 @@
 import type { BudgetState } from './accounts/budget.ts'
 import type { OverLimit } from './accounts/limits.ts'
+import type { Family } from './models/models.ts'
 
 /**
  * Why a request was not served. Only `src/http/errors.ts` translates it to a status, an error body and
@@ -42,6 +43,8 @@ export type RequestFailure =
       readonly tag: 'task_not_cancellable'
       readonly reason: 'call_under_way' | 'work_possible' | 'succeeded' | 'failed'
     }
+  /** The task of a synchronous call ended without an image, or would at once, and was not made. */
+  | { readonly tag: 'task_ended'; readonly failure: TaskFailure; readonly family: Family }
   | { readonly tag: 'not_found' }
   | { readonly tag: 'method_not_allowed'; readonly allow: readonly string[] }
 

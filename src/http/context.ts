@@ -1,8 +1,7 @@
 import type { ParameterizedContext } from 'koa'
 import type { ClientWaits, WaitersMax } from './answers/clientWaits.ts'
 import type { Caller } from '../domain/accounts/account.ts'
-import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
-import type { Family } from '../domain/models/models.ts'
+import type { RequestFailure } from '../domain/failure.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { Price } from '../domain/models/prices.ts'
 import type { AccountReads } from '../store/accounts/accountStore.ts'
@@ -40,8 +39,6 @@ export type RouteContext = ApiContext & { params: Readonly<Record<string, string
 /** Why a request does not get the answer it asked for. `errors.ts` translates each failure to HTTP. */
 export type HttpFailure =
   | RequestFailure
-  /** The task of a synchronous call ended without an image. */
-  | { readonly tag: 'task_ended'; readonly failure: TaskFailure; readonly family: Family }
   | { readonly tag: 'too_many_waiters'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
   /** What an operator asked for was not done, in the words of the operation. 404, or 409 unless a field is wrong. */

@@ -15,12 +15,14 @@ import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
 import type { TaskStart } from '../domain/tasks/taskStart.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
+import type { RefusedModels } from './refusedModels.ts'
 import { findKeyedTask } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
 
 export type AcceptTaskDeps = TaskTermsDeps & {
   readonly pool: Pool
   readonly capabilities: CapabilityTable
+  readonly refusedModels: Pick<RefusedModels, 'failureOf'>
   /** Called for every new task, so that a worker gets it. Never throws and never waits. */
   readonly onAccepted: (start: TaskStart) => void
 }
@@ -81,8 +83,8 @@ const triesMax = 10
  * task on its way to a worker.
  *
  * If the idempotency key already names a task, only the requests are compared: the same request gets that task, and a
- * different request gets a conflict. Access, capabilities and balance matter only for a new task. Most keys are new,
- * so the key is looked up only when no new task was made.
+ * different request gets a conflict. Access, capabilities, cooldowns and balance matter only for a new task. Most keys
+ * are new, so the key is looked up only when no new task was made.
  */
 export async function acceptTask(deps: AcceptTaskDeps, input: AcceptInput): Promise<Answer> {
   const submission = {
@@ -90,7 +92,8 @@ export async function acceptTask(deps: AcceptTaskDeps, input: AcceptInput): Prom
     fingerprint: sha256(canonicalRequest(input.request)),
     keyDigest: input.idempotencyKey && sha256(input.idempotencyKey),
   }
-  const unsupported = checkSupported(input, deps.capabilities)
+  const unsupported =
+    checkSupported(input, deps.capabilities) ?? (await checkRefused(deps, input.request))
   for (let tries = 0; tries < triesMax; tries += 1) {
     const answer = unsupported === undefined ? await acceptNew(deps, submission) : fail(unsupported)
     const isFinal = unsupported === undefined && answer !== 'key_taken'
@@ -151,6 +154,15 @@ async function acceptNew(
     default:
       return assertNever(inserted)
   }
+}
+
+/** Returns the failure of a synchronous call that would find no channel, or `undefined`. */
+async function checkRefused(
+  { refusedModels }: AcceptTaskDeps,
+  { route, model, family }: ImageRequest,
+): Promise<RequestFailure | undefined> {
+  const failure = isSyncRoute(route) ? await refusedModels.failureOf(model) : undefined
+  return failure && { tag: 'task_ended', failure, family }
 }
 
 /**

@@ -6,6 +6,7 @@ import { awaitEnd } from './awaitEnd.ts'
 import type { CancelTaskDeps } from './cancelTask.ts'
 import { cancelLeftTask, cancelOwnTask } from './cancelTask.ts'
 import { followTask } from './followTask.ts'
+import { createRefusedModels } from './refusedModels.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { newUploadId } from '../domain/ids.ts'
@@ -17,7 +18,7 @@ import { discardUpload, openUpload } from '../store/reconcile/uploads.ts'
 import { readTask } from '../store/tasks/readTask.ts'
 import type { TaskEnds } from '../store/tasks/taskEnds.ts'
 
-type TaskServiceDeps = AcceptTaskDeps &
+type TaskServiceDeps = Omit<AcceptTaskDeps, 'refusedModels'> &
   CancelTaskDeps & {
     readonly ends: TaskEnds
     readonly peppers: readonly Pepper[]
@@ -30,6 +31,7 @@ export type TaskService = Readonly<ReturnType<typeof createTaskService>>
 /** Creates the functions that the routes share. */
 export function createTaskService(deps: TaskServiceDeps) {
   const { pool, runStage } = deps
+  const refusedModels = createRefusedModels(deps)
   return {
     authenticate: (secret: string) => authenticate(pool, deps.peppers, secret),
     /** Records an upload before its first byte is written. Returns the prefix of its blob keys. */
@@ -40,7 +42,8 @@ export function createTaskService(deps: TaskServiceDeps) {
     },
     /** Makes an upload due for the sweep. Changes nothing if a task has taken the upload over. */
     discardUpload: (uploadId: string) => discardUpload(pool, uploadId),
-    accept: (input: AcceptInput) => acceptTask(deps, input),
+    accept: (input: AcceptInput) => acceptTask({ ...deps, refusedModels }, input),
+    noteRefusal: refusedModels.note,
     /** Returns a task of this caller. A task of another account is not found, as if it did not exist. */
     read: async (caller: Caller, taskId: string): Promise<Result<TaskView, RequestFailure>> => {
       const view = await readTask(pool, taskId, caller.accountId)

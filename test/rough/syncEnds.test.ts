@@ -117,6 +117,32 @@ describe('an upstream refusal', () => {
     expect(await modelsCalled(prompt)).toHaveLength(3)
   })
 
+  it('that lasts too long for a client is told to the next one before a task is made; asynchronous tasks and replays are served [error-429]', async () => {
+    const other = 'familyb-image-2-vip'
+    const served = await generate({ model: other, prompt: 'before' }, 'K')
+    const prompt = 'long [sim:429 retry-after=60 times=2]'
+    const refused = await generate({ model: other, prompt })
+    expect(refused.status).toBe(429)
+    expect(await money(refused)).toEqual(['hold', 'release'])
+    expect(await modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
+
+    const next = await generate({ model: other, prompt: 'next' })
+    expect(next.status).toBe(429)
+    expect(errorOf(next)).toMatchObject({ type: 'rate_limit_error', code: 'rate_limit_exceeded' })
+    expect(Number(next.headers.get('retry-after'))).toBeGreaterThan(55)
+    expect(next.headers.get('x-task-id')).toBeNull()
+    expect(await held()).toBe(0)
+    expect(await modelsCalled('next')).toEqual([])
+
+    const again = await generate({ model: other, prompt: 'before' }, 'K')
+    expect(again.text).toBe(served.text)
+    await client.accepted(generateBody({ model: other, prompt: 'queued' }))
+
+    await service.pool.query('delete from cooldown')
+    await sleep(1_000)
+    expect((await generate({ model: other, prompt: 'free again' })).status).toBe(200)
+  })
+
   it('on the first channel moves the call to the second; the task is charged once', async () => {
     const prompt = 'move on'
     await service.simulator.script({ prompt, model: 'vip-first' }, ['429 retry-after=1'])
@@ -128,19 +154,6 @@ describe('an upstream refusal', () => {
       'succeeded image',
     ])
     expect(await money(answer)).toEqual(['hold', 'settle'])
-  })
-
-  it('is passed on without another upstream call while its long cooldown lasts [error-429]', async () => {
-    const answers = [
-      await generate({ model, prompt: 'long [sim:429 retry-after=600]' }),
-      await generate({ model, prompt: 'long, too' }),
-    ]
-    for (const answer of answers) {
-      expect(answer.status).toBe(429)
-      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(590)
-      expect(await money(answer)).toEqual(['hold', 'release'])
-    }
-    expect(await modelsCalled('long')).toEqual(['web-first', 'web-second'])
   })
 })
 

@@ -32,7 +32,7 @@ export async function answerSync(
     case 'processing':
       return { tag: 'generation_timeout' }
     case 'failed':
-      return answerFailed(context, task)
+      return answerFailed(context, parts, task)
     case 'expired':
       return { tag: 'result_expired' }
     case 'succeeded':
@@ -51,10 +51,15 @@ export async function answerSync(
  * a call that may have done work, and after a cancel that somebody asked for. After any other failure a retry costs
  * nothing and may succeed.
  */
-function answerFailed(context: ApiContext, task: TaskView): HttpFailure | undefined {
+function answerFailed(
+  context: ApiContext,
+  { tasks }: ApiParts,
+  task: TaskView,
+): HttpFailure | undefined {
   const { failure, route, taskId, model, rejection } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
   context.state.retryIsUnsafe = failure.workPossible || failure.cause === 'cancelled'
+  if (failure.cause === 'refused' || failure.cause === 'operator_fault') tasks.noteRefusal(model)
   const isNative = route === 'v1beta.generateContent' && failure.cause === 'rejected'
   if (isNative && rejection !== undefined) {
     setCreditsCharged(context, task)

@@ -158,11 +158,14 @@ async function accept(
   })
   const requests = accepted.ok ? accepted.value.requests : requestsOf(accepted.failure)
   if (requests !== undefined) context.set(rateLimitHeaders(requests))
-  if (!accepted.ok) return accepted
+  if (!accepted.ok) {
+    context.state.retryIsUnsafe = false
+    return accepted
+  }
   // From now on an upstream call may be running, so a retry can pay for the same work twice. Without a key, a retry
   // makes a second task. With a key, a retry joins this task, but only until the key becomes free. It becomes free
-  // when the task of a synchronous call fails and the client is expected to try again (`isKeyFreed` in
-  // `idempotencyKey.ts`), and when the task's record is purged.
+  // when the task of a synchronous call fails and the client is expected to try again (`tailSql` in `endTail.ts`), and
+  // when the task's record is purged.
   context.state.retryIsUnsafe = true
   context.state.taskId = accepted.value.taskId
   context.state.replayed = accepted.value.replayed

@@ -3,7 +3,7 @@ import { defined } from '../../domain/defined.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import type { ChannelState, OpenCall, PastAttempt, TaskFacts } from '../../domain/gate/taskFacts.ts'
-import type { Family } from '../../domain/models/models.ts'
+import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
@@ -51,19 +51,51 @@ export async function readTaskFacts(deps: FactsDeps, taskId: string): Promise<Fa
       sync: isSyncRoute(route),
       past: calls.filter((call) => 'class' in call),
       ...defined({ open }),
-      // A channel without a row counts as paused, until a worker has inserted the row.
-      channels: orderChannels(ofFamily, random).map((channel) => ({
-        channel,
-        ...(states[channel.name] ?? { bar: 'paused' }),
-      })),
+      channels: withStates(orderChannels(ofFamily, random), states),
     },
   }
 }
 
+type States = Readonly<Record<string, Omit<ChannelState, 'channel'>>>
+
+/** A channel without a row counts as paused, until a worker has inserted the row. */
+function withStates(channels: readonly Channel[], states: States): readonly ChannelState[] {
+  return channels.map((channel) => ({ channel, ...(states[channel.name] ?? { bar: 'paused' }) }))
+}
+
+export type ChannelsNow = Pick<TaskFacts, 'nowMs' | 'channels'>
+
+/** Reads what keeps a model from the channels of its family now, without a task. */
+export async function readChannelsNow(
+  pool: Pool,
+  channels: readonly Channel[],
+  model: ModelId,
+): Promise<ChannelsNow> {
+  const { rows } = await pool.query<{ nowMs: number; states: States }>({
+    name: 'channels-now',
+    text: `select ${nowMsSql}, ${statesSql} as states
+      from unnest($1::text[], $2::integer[]) as asked (name, places), lateral channel_bar(name, $3, places)`,
+    values: [
+      channels.map(({ name }) => name),
+      channels.map(({ concurrencyMax }) => concurrencyMax),
+      model,
+    ],
+  })
+  const [row] = rows
+  if (row === undefined) throw new Error('Bug: an aggregate returned no row')
+  return { nowMs: row.nowMs, channels: withStates(channels, row.states) }
+}
+
+const nowMsSql = '(extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"'
+
+/** The answers of `channel_bar` as one object, by the names of the channels. */
+const statesSql = `coalesce(json_object_agg(name, json_strip_nulls(json_build_object(
+        'bar', bar, 'untilAtMs', extract(epoch from until_at) * 1000, 'fault', fault))), '{}')`
+
 const factsSql = `
   select completed_at is not null as "isOver", ${failureSql} as failure, account_id as "accountId", route, family,
     model, attempts, coalesce(octet_length(request), 0) as "requestBytes",
-    (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
+    ${nowMsSql},
     (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
     (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
     (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs",
@@ -72,8 +104,7 @@ const factsSql = `
         'closedAtMs', extract(epoch from closed_at) * 1000, 'retryAfterMs', retry_after_ms))
         order by n), '[]')
       from attempt where attempt.task_id = task.task_id) as calls,
-    (select coalesce(json_object_agg(name, json_strip_nulls(json_build_object(
-        'bar', bar, 'untilAtMs', extract(epoch from until_at) * 1000, 'fault', fault))), '{}')
+    (select ${statesSql}
       from unnest($2::text[], $3::text[], $4::integer[]) as asked (name, of_family, places),
         lateral channel_bar(name, task.model, places)
       where of_family = task.family and task.completed_at is null) as states
@@ -85,6 +116,5 @@ type FactsRow = Omit<TaskFacts, 'sync' | 'past' | 'open' | 'channels'> & {
   readonly route: Route
   readonly family: Family
   readonly calls: readonly (PastAttempt | OpenCall)[]
-  /** By the names of the channels. */
-  readonly states: Readonly<Record<string, Omit<ChannelState, 'channel'>>>
+  readonly states: States
 }

@@ -66,7 +66,8 @@ export function createTaskEnds(deps: {
 
 function watchOne(watched: Map<string, Watched>, taskId: string) {
   let woken = new AbortController()
-  const wake = () => woken.abort()
+  // Without a reason, Node would make an error with its stack for each end.
+  const wake = () => woken.abort('woken')
   const task = watched.get(taskId) ?? { wakes: new Set<() => void>(), polledStatus: '' }
   watched.set(taskId, task)
   task.wakes.add(wake)

@@ -28,7 +28,8 @@ export function createDeliverDue(deps: TryDeliveryDeps) {
 
   /** PostgreSQL cannot be used. What is due stays due, and a claimed delivery is due again after its claim. */
   const onError = (error: unknown) => deps.log.warn('webhook not tried', { error })
-  const wake = () => woken.abort()
+  // Without a reason, Node would make an error with its stack for each end.
+  const wake = () => woken.abort('woken')
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {

@@ -10,6 +10,7 @@ import type { TaskStart } from '../../../src/domain/tasks/taskStart.ts'
 import { createAccount } from '../../../src/store/accounts/accounts.ts'
 import type { Accepted, AcceptInput, AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
 import { acceptTask } from '../../../src/tasks/acceptTask.ts'
+import { createRefusedModels } from '../../../src/tasks/refusedModels.ts'
 import { testChannel } from './testAttempts.ts'
 
 /** The price of a generation in tests. An edit costs 2 credits more per source image. */
@@ -18,6 +19,7 @@ export const testCredits = 10
 /** Creates `accept` on a real task store. `started` collects what would go to the start queue. */
 export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}) {
   const started: TaskStart[] = []
+  const channels = [testChannel({ timeoutMs: 300_000 })]
   const deps: AcceptTaskDeps = {
     pool,
     capabilities: builtInCapabilities,
@@ -27,7 +29,8 @@ export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}
       creditsPerInputImage: 2,
     })),
     taskDeadlineMs: 600_000,
-    channels: [testChannel({ timeoutMs: 300_000 })],
+    channels,
+    refusedModels: createRefusedModels({ pool, channels }),
     onAccepted: (start) => void started.push(start),
     ...given,
   }

@@ -52,6 +52,7 @@ export function createFakeTasks(blobs: BlobStore) {
       openUploads.delete(uploadId)
       await blobs.deletePrefix(uploadId)
     },
+    noteRefusal: () => {},
     accept: async (input) => {
       await settings.beforeAccept?.()
       const request = canonicalRequest(input.request)

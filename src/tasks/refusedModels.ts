@@ -1,0 +1,80 @@
+import type { Pool } from 'pg'
+import type { TaskFailure } from '../domain/failure.ts'
+import { nextStep } from '../domain/gate/nextStep.ts'
+import type { ModelId } from '../domain/models/models.ts'
+import { familyOf } from '../domain/models/models.ts'
+import type { Channel } from '../domain/upstream/channel.ts'
+import { channelsOf } from '../domain/upstream/channel.ts'
+import type { ChannelsNow } from '../store/attempts/readTaskFacts.ts'
+import { readChannelsNow } from '../store/attempts/readTaskFacts.ts'
+
+export type RefusedModels = ReturnType<typeof createRefusedModels>
+
+type RefusedModelsDeps = { readonly pool: Pool; readonly channels: readonly Channel[] }
+
+/** Time between two looks at the channels of a model. */
+const lookMs = 1_000
+
+type Look = { readonly atMs: number; readonly failure: Promise<TaskFailure | undefined> }
+
+/**
+ * Creates the memory of an API process of which models refuse synchronous calls: every channel has a cooldown that is too
+ * long for a client to wait for. Once one call was refused, further ones are told so before a task is made for them,
+ * and the channels are looked at once a second, until one takes the model again. So a call of a model that refuses nobody
+ * costs nothing more.
+ */
+export function createRefusedModels({ pool, channels }: RefusedModelsDeps) {
+  const looks = new Map<ModelId, Look>()
+
+  async function look(model: ModelId): Promise<TaskFailure | undefined> {
+    try {
+      const now = await readChannelsNow(pool, channelsOf(channels, familyOf(model)), model)
+      const failure = failureOfNewTask(model, now)
+      if (failure === undefined) looks.delete(model)
+      return failure
+    } catch {
+      // The task is accepted or not by its own statement, and its worker looks at the channels itself.
+      return undefined
+    }
+  }
+
+  return {
+    /** Tells that a synchronous call of the model was refused. */
+    note: (model: ModelId): void => {
+      const never = { atMs: -Infinity, failure: Promise.resolve(undefined) }
+      if (!looks.has(model)) looks.set(model, never)
+    },
+    /** Returns why a new synchronous task of the model would fail without a call, or `undefined`. Never rejects. */
+    failureOf: async (model: ModelId): Promise<TaskFailure | undefined> => {
+      const known = looks.get(model)
+      if (known === undefined) return undefined
+      const nowMs = performance.now()
+      if (nowMs - known.atMs < lookMs) return known.failure
+      const failure = look(model)
+      looks.set(model, { atMs: nowMs, failure })
+      return failure
+    },
+  }
+}
+
+/** Returns the failure of a synchronous task of the model that would be accepted now, as its worker would decide. */
+function failureOfNewTask(
+  model: ModelId,
+  { nowMs, channels }: ChannelsNow,
+): TaskFailure | undefined {
+  const facts = {
+    nowMs,
+    createdAtMs: nowMs,
+    deadlineAtMs: Infinity,
+    hardEndAtMs: Infinity,
+    accountId: '',
+    model,
+    sync: true,
+    requestBytes: 0,
+    attempts: 0,
+    past: [],
+    channels,
+  }
+  const step = nextStep(facts, { callsMax: 1, jitter: 0, looked: new Set(), givenUp: false })
+  return step.kind === 'end' ? step.failure : undefined
+}

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { ServicesFirst } from './test/support/servicesFirst.ts'
+import { LongestFirst } from './test/support/longestFirst.ts'
 
 /** These measure the CPU time of their own process, so no other file may have run in it. */
 const measured = ['test/streams/hostile.test.ts']
@@ -26,7 +26,7 @@ export default defineConfig({
         new URL('node_modules/.cache/darkroom/tests', import.meta.url),
       ),
     },
-    sequence: { sequencer: ServicesFirst },
+    sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'measured', include: measured } },
       {

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { withPostgres } from '../../src/dev/postgres.ts'
 import { startSimulator } from '../../src/dev/simulator/server.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
@@ -218,35 +218,92 @@ it(
   stackStartMsMax,
 )
 
-it(
-  'after a second start all tasks succeed, each charged once and with its key',
-  async () => {
-    const repeated = await generateMany(client, synchronous, `Waiting ${fault}`)
-    expect(repeated.map((answer) => answer?.status)).toEqual(Array(synchronous).fill(200))
-    const ended = await Promise.all(live.map((id) => client.ended(id, { limitMs: endMsMax })))
-    expect(ended.map(({ status }) => status)).toEqual(Array(submits).fill('succeeded'))
-    expect(await Promise.all(numbers.map(submit))).toEqual(live)
+// At once, because both wait most of the time.
+describe.concurrent('with a folder of its own each', () => {
+  it(
+    'after a second start all tasks succeed, each charged once and with its key',
+    async () => {
+      const repeated = await generateMany(client, synchronous, `Waiting ${fault}`)
+      expect(repeated.map((answer) => answer?.status)).toEqual(Array(synchronous).fill(200))
+      const ended = await Promise.all(live.map((id) => client.ended(id, { limitMs: endMsMax })))
+      expect(ended.map(({ status }) => status)).toEqual(Array(submits).fill('succeeded'))
+      expect(await Promise.all(numbers.map(submit))).toEqual(live)
 
-    const taskIds = [...live, ...repeated.map((answer) => answer?.taskId ?? '')]
-    expect(new Set(taskIds).size).toBe(submits + synchronous)
-    const pool = createPool({
-      databaseUrl: environment['DATABASE_URL'] ?? '',
-      applicationName: 'kill-all',
-      connectionsMax: 2,
-      onConnectionError: () => {},
-    })
-    for (const taskId of taskIds) expect(await moneyOf(pool, taskId)).toEqual(['hold', 'settle'])
-    await assertLedgerVerifies(pool)
-    await pool.end()
-    // The call that the kill cut off, and one more.
-    const ours = simulator
-      .calls()
-      .filter(({ prompt }) => /^(Submitted|Waiting) /.test(prompt ?? ''))
-    const calls = Map.groupBy(ours, ({ prompt }) => prompt)
-    expect([...calls.values()].map(({ length }) => length)).toEqual(taskIds.map(() => 2))
-  },
-  endMsMax + stackStartMsMax,
-)
+      const taskIds = [...live, ...repeated.map((answer) => answer?.taskId ?? '')]
+      expect(new Set(taskIds).size).toBe(submits + synchronous)
+      const pool = createPool({
+        databaseUrl: environment['DATABASE_URL'] ?? '',
+        applicationName: 'kill-all',
+        connectionsMax: 2,
+        onConnectionError: () => {},
+      })
+      for (const taskId of taskIds) expect(await moneyOf(pool, taskId)).toEqual(['hold', 'settle'])
+      await assertLedgerVerifies(pool)
+      await pool.end()
+      // The call that the kill cut off, and one more.
+      const ours = simulator
+        .calls()
+        .filter(({ prompt }) => /^(Submitted|Waiting) /.test(prompt ?? ''))
+      const calls = Map.groupBy(ours, ({ prompt }) => prompt)
+      expect([...calls.values()].map(({ length }) => length)).toEqual(taskIds.map(() => 2))
+    },
+    endMsMax + stackStartMsMax,
+  )
+
+  it(
+    'without Go and without network makes images and says what is missing; it ends with the npm that it was started by',
+    async () => {
+      const own = join(folder, 'alone')
+      const log = `${own}.log`
+      const missing = join(folder, 'missing')
+      mkdirSync(missing)
+      for (const name of ['go', 'temporal']) {
+        writeFileSync(join(missing, name), '#!/bin/sh\nexit 127\n', { mode: 0o755 })
+      }
+      const nowhere = 'http://127.0.0.1:1'
+      const ports = await freeStartPorts()
+      // npm runs its scripts by a shell, which names npm's process as its parent. Here the shell is in npm's place.
+      const npm = spawn(
+        'sh',
+        ['-c', '"$0" "$1" --with $$ >"$2" & wait', process.execPath, script, log],
+        {
+          env: {
+            ...process.env,
+            ...ports,
+            PATH: `${missing}:${process.env['PATH']}`,
+            HTTPS_PROXY: nowhere,
+            https_proxy: nowhere,
+            XDG_CACHE_HOME: join(folder, 'cache'),
+            DATA_DIR: own,
+          },
+          stdio: 'ignore',
+        },
+      )
+      const line = await until(
+        'both lines',
+        () => {
+          const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []
+          const isReady = lines.some((each) => each.includes('Darkroom is ready'))
+          return isReady ? lines.find((each) => each.includes('works without Temporal')) : undefined
+        },
+        stackStartMsMax,
+      )
+      expect(line).toContain('the worker carries out all tasks itself')
+      expect(line).toContain('Go is not installed')
+      expect(line).toContain(
+        'Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS',
+      )
+      await makesImages(
+        demoClient(own, `http://127.0.0.1:${ports.PORT}`),
+        'Alone [sim:delay ms=10]',
+      )
+      expect(processesOn(own).length).toBeGreaterThan(4)
+      npm.kill('SIGKILL')
+      await until('the end of all parts', () => processesOn(own).length === 0 || undefined)
+    },
+    stackStartMsMax,
+  )
+})
 
 it('stops on Ctrl-C after the calls under way, when npm repeats the signal of the terminal', async () => {
   const answer = generate(client, { prompt: 'Late [sim:delay ms=1500]' })
@@ -259,52 +316,3 @@ it('stops on Ctrl-C after the calls under way, when npm repeats the signal of th
   expect(processesOn(dataDir)).toEqual([])
   expect(readdirSync(dataDir)).not.toContain('runtime.json')
 })
-
-it(
-  'without Go and without network makes images and says what is missing; it ends with the npm that it was started by',
-  async () => {
-    const own = join(folder, 'alone')
-    const log = `${own}.log`
-    const missing = join(folder, 'missing')
-    mkdirSync(missing)
-    for (const name of ['go', 'temporal']) {
-      writeFileSync(join(missing, name), '#!/bin/sh\nexit 127\n', { mode: 0o755 })
-    }
-    const nowhere = 'http://127.0.0.1:1'
-    const ports = await freeStartPorts()
-    // npm runs its scripts by a shell, which names npm's process as its parent. Here the shell is in npm's place.
-    const npm = spawn(
-      'sh',
-      ['-c', '"$0" "$1" --with $$ >"$2" & wait', process.execPath, script, log],
-      {
-        env: {
-          ...process.env,
-          ...ports,
-          PATH: `${missing}:${process.env['PATH']}`,
-          HTTPS_PROXY: nowhere,
-          https_proxy: nowhere,
-          XDG_CACHE_HOME: join(folder, 'cache'),
-          DATA_DIR: own,
-        },
-        stdio: 'ignore',
-      },
-    )
-    const line = await until(
-      'both lines',
-      () => {
-        const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []
-        const isReady = lines.some((each) => each.includes('Darkroom is ready'))
-        return isReady ? lines.find((each) => each.includes('works without Temporal')) : undefined
-      },
-      stackStartMsMax,
-    )
-    expect(line).toContain('the worker carries out all tasks itself')
-    expect(line).toContain('Go is not installed')
-    expect(line).toContain('Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS')
-    await makesImages(demoClient(own, `http://127.0.0.1:${ports.PORT}`), 'Alone [sim:delay ms=10]')
-    expect(processesOn(own).length).toBeGreaterThan(4)
-    npm.kill('SIGKILL')
-    await until('the end of all parts', () => processesOn(own).length === 0 || undefined)
-  },
-  stackStartMsMax,
-)

@@ -56,8 +56,6 @@ export async function startCalm(say: (line: string) => void) {
       LOG_LEVEL: 'debug',
       ADMIN_KEYS: adminKeys,
       TEMPORAL_METRICS_ADDRESS: `127.0.0.1:${sdkPort}`,
-      // Temporal takes more memory and less CPU.
-      GOGC: '400',
     }
     const start = await spawnStart(dataDir, logPath('start'), { ...given, ...ports })
     processes.push(start)

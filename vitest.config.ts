@@ -15,9 +15,9 @@ export default defineConfig({
     // With two more, pages and services miss the time limits of their tests while others use both cores.
     maxWorkers: 3,
     // PostgreSQL and Temporal are real and can be slow on a small machine.
-    testTimeout: 45_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 15_000 } },
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
     teardownTimeout: 30_000,
     restoreMocks: true,
     // The processes of vitest, and those that they start, then load code in half the time.

@@ -260,11 +260,11 @@ describe('a synchronous task that must go on', () => {
 })
 
 describe('tasks that waited while their channel was paused', () => {
-  it('succeed within 20 s of `channel resume`, each with one call and one charge', async () => {
+  it('succeed within a minute of `channel resume`, each with one call and one charge', async () => {
     for (const taskId of waiting) {
       const record = await client.ended(taskId)
       expect(record).toMatchObject({ status: 'succeeded' })
-      expect(Date.parse(record.completed_at ?? '') - resumedAt).toBeLessThan(20_000)
+      expect(Date.parse(record.completed_at ?? '') - resumedAt).toBeLessThan(60_000)
       expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
       expect(await outcomesOf(service.pool, taskId)).toEqual(['succeeded image'])
     }

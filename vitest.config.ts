@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { ServicesFirst } from './test/support/servicesFirst.ts'
+import { LongestFirst } from './test/support/longestFirst.ts'
 
 /** These measure the CPU time of their own process, so no other file may have run in it. */
 const measured = ['test/streams/hostile.test.ts']
@@ -15,9 +15,9 @@ export default defineConfig({
     // With two more, pages and services miss the time limits of their tests while others use both cores.
     maxWorkers: 3,
     // PostgreSQL and Temporal are real and can be slow on a small machine.
-    testTimeout: 45_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 15_000 } },
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
     teardownTimeout: 30_000,
     restoreMocks: true,
     // The processes of vitest, and those that they start, then load code in half the time.
@@ -26,7 +26,7 @@ export default defineConfig({
         new URL('node_modules/.cache/darkroom/tests', import.meta.url),
       ),
     },
-    sequence: { sequencer: ServicesFirst },
+    sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'measured', include: measured } },
       {

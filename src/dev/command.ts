@@ -107,10 +107,10 @@ function boundToThisProcess(signal: NodeJS.Signals): readonly string[] {
 
 /**
  * Returns the variables that PostgreSQL and Temporal get. All others are left out: they may be secrets, and
- * variables such as PGDATA would change what PostgreSQL does.
+ * variables such as PGDATA would change what PostgreSQL does. GOGC tells Temporal how much memory it may take to save CPU.
  */
 export function basicEnvironment(): Readonly<Record<string, string>> {
-  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TZ']
+  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TZ', 'GOGC']
   return Object.fromEntries(
     Object.entries(inheritedEnvironment()).filter(([name]) => names.includes(name)),
   )

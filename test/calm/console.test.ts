@@ -7,7 +7,7 @@ import { seriousProblems } from '../support/web/browser.ts'
 import { useConsoleWorld } from '../support/web/consoleWorld.ts'
 
 const model = 'familyb-image-2-vip'
-const views = ['overview', 'tasks', 'queue', 'accounts', 'channels', 'webhooks', 'usage', 'audit']
+const views = ['overview', 'queue', 'accounts', 'channels', 'webhooks', 'usage', 'audit']
 const html = '<img src=x onerror="document.ran = 1">'
 
 const service = await calmService()
@@ -141,7 +141,9 @@ describe('the console', () => {
 
   it('shows every view to a viewer without a button that changes something, in the light and the dark, and on a phone', async () => {
     const { account, taskId } = await failedTask(html)
-    const all = [...views, `tasks/${taskId}`, `accounts/${encodeURIComponent(account.name)}`]
+    const name = encodeURIComponent(account.name)
+    // Not all tasks, because the audit of the page takes longer with each row.
+    const all = [...views, `tasks?account=${name}`, `tasks/${taskId}`, `accounts/${name}`]
     await world.inConsole(async ({ page, show, see }) => {
       await see('viewer')
       for (const [i, view] of all.entries()) {

@@ -30,7 +30,7 @@ const ids = (events: readonly TaskStreamEvent[]) => events.map(({ id }) => id)
 
 describe.concurrent('GET /v1/tasks/{id}/events', () => {
   it('sends the record at once, at changes of status and steps of progress, and ends with the end [events-1]', async () => {
-    const taskId = await submit('events steps [sim:delay ms=6000]')
+    const taskId = await submit('events steps [sim:delay ms=4500]')
     const response = await openEvents(client, taskId)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('text/event-stream')

@@ -2,23 +2,14 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import OpenAI, { BadRequestError, ConflictError, InternalServerError, toFile } from 'openai'
+import OpenAI, { ConflictError, toFile } from 'openai'
 import { describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/dev/command.ts'
 import { createClient } from '../support/clients/client.ts'
-import {
-  installPythonClients,
-  pinnedClients,
-  pythonMsMax,
-  runImageClients,
-} from '../support/clients/pythonClients.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { mebibyte } from '../support/service/processUsage.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
 import { calmService } from '../support/service/calmService.ts'
-
-const python = await installPythonClients()
-if (python.kind !== 'installed') console.warn(`${pinnedClients.join(', ')}: ${python.why}`)
 
 const service = await calmService()
 const client = createClient(service.url, (await service.account()).secret)
@@ -91,18 +82,6 @@ describe.concurrent("OpenAI's client for Node", () => {
     expect(await endsOf(account)).toEqual(['failed rate_limit_exceeded', 'succeeded'])
   })
 
-  it.each([
-    ['a 500 after possible work [answer-6]', '500', InternalServerError, 'upstream_error'],
-    ['a 400', '400', BadRequestError, 'upstream_invalid_request'],
-  ] as const)('does not retry %s, and is charged nothing', async (_what, status, kind, code) => {
-    const { images, account, sent } = await connect()
-    const prompt = `node [sim:${status}]`
-    const failure = await images.generate({ model, prompt }).catch((error: unknown) => error)
-    expect(failure).toBeInstanceOf(kind)
-    expect(sent).toEqual([status])
-    expect(await endsOf(account)).toEqual([`failed ${code}`])
-  })
-
   it('does not retry a 409: the key keeps its one task', async () => {
     const { images, account, sent } = await connect()
     const options = { headers: { 'Idempotency-Key': 'node' } }
@@ -125,7 +104,7 @@ describe('curl', () => {
     return JSON.parse(output)
   }
 
-  it('generates from JSON and edits a file sent in a form [auth-6]', async () => {
+  it('generates from JSON and edits a file sent in a form', async () => {
     const json = JSON.stringify({ model, size, prompt: 'curl' })
     const type = 'Content-Type: application/json'
     const url = `${service.url}/v1/images`
@@ -136,27 +115,4 @@ describe('curl', () => {
     const [upstream] = await service.simulator.calls({ prompt: 'curl edit' })
     expect(upstream?.images).toMatchObject([{ mimeType: 'image/png', bytes: 2 * mebibyte }])
   })
-})
-
-const instead =
-  python.kind === 'installed' ? '' : ` (${pinnedClients.join(', ')} not installed: ${python.why})`
-
-describe.skipIf(python.kind !== 'installed')(`OpenAI's client for Python${instead}`, () => {
-  it(
-    'generates and edits, and repeats neither a 409 nor a 500 after possible work [auth-6]',
-    async () => {
-      const account = await service.account()
-      const args = [service.url, account.secret, imagePath]
-      const { images, ...told } = await runImageClients(python, args)
-      expect(new Set(images).size).toBe(2)
-      expect(told).toEqual({
-        tokens: expect.any(Number),
-        mismatch: { status: 409, retries: 0 },
-        work: { status: 500, retries: 0 },
-      })
-      const ends = [...Array<string>(4).fill('succeeded'), 'failed upstream_error']
-      expect(await endsOf(account)).toEqual(ends)
-    },
-    pythonMsMax,
-  )
 })

@@ -46,7 +46,7 @@ export async function openCliWorld(): Promise<CliWorld> {
     run: (...args) => runDarkroom(args, environment),
     json: (...args) => darkroomJson(args, environment),
     close: async () => {
-      await database.drop()
+      await database.close()
       await rm(folder, { recursive: true, force: true })
     },
   }

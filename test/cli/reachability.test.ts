@@ -23,7 +23,7 @@ beforeAll(async () => {
   database = await createTestDatabase()
   dataDir = await mkdtemp(join(tmpdir(), 'darkroom-cli-'))
   return async () => {
-    await database.drop()
+    await database.close()
     await rm(dataDir, { recursive: true, force: true })
   }
 })

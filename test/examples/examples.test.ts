@@ -29,7 +29,7 @@ describe.each(Object.entries(languages))('the examples for %s', (language, { run
 
   // At once, because most of them wait for an image.
   it.concurrent.for(readdirSync(join(folder, language)))(
-    'do what they say: %s [pages-7]',
+    'do what they say: %s [auth-6, pages-7]',
     async (file, { onTestFinished }) => {
       if (!complete) {
         console.warn(`Skipped examples/${language}/${file}: "${probe.join(' ')}" fails here.`)

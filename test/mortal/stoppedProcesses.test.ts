@@ -1,23 +1,26 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Client as PostgresClient } from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { silentMs } from '../../src/domain/limits.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import type { ManyAnswers } from '../support/clients/syncCalls.ts'
 import { generateMany } from '../support/clients/syncCalls.ts'
 import type { CuttableWay } from '../support/cuttableWay.ts'
 import { openCuttableWay } from '../support/cuttableWay.ts'
 import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
-import { freePort } from '../support/ports.ts'
 import { endFirst } from '../support/service/endProcess.ts'
-import type { TestAccount } from '../support/service/testAccount.ts'
-import { spawnTestProcess } from '../support/service/testProcess.ts'
+import { operatorActions } from '../support/service/operatorRuns.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { tempFolder } from '../support/tempFolder.ts'
+import { until } from '../support/timing.ts'
+
+// One service, whose processes are cut off, killed and stopped one after the other. The tests depend on their order.
 
 const inFlight = 30
 
@@ -27,13 +30,13 @@ const awayMs = silentMs + 5_000
 const afterMs = silentMs + 5_000
 
 let service: TestService
-let account: TestAccount
 /** The way of all processes to PostgreSQL. */
 let way: CuttableWay
-/** A client of the API that was started last. */
-let client: () => Client
+/** A client of the API that lives longest. */
+let client: Client
 beforeAll(async () => {
   service = await startTestService({
+    apis: 2,
     workers: 2,
     pooler: async (databaseUrl) => {
       const url = new URL(databaseUrl)
@@ -44,8 +47,8 @@ beforeAll(async () => {
     // The session connections go the same way.
     environment: { DATABASE_SESSION_URL: '' },
   })
-  account = await service.account()
-  client = () => createClient(service.apis.at(-1)?.url ?? '', account.secret)
+  const { secret } = await service.account()
+  client = createClient(service.apis[1]?.url ?? '', secret)
   return async () => {
     way.cut(false)
     await assertLedgerVerifies(service.pool)
@@ -56,51 +59,165 @@ beforeAll(async () => {
 
 const calls = (prompt: string) => service.simulator.calls({ prompt })
 const begun = (count: number, prompt: string) => service.simulator.waitForCalls(count, { prompt })
-const allSucceeded = Array(inFlight).fill(200)
+const submit = async (prompt: string): Promise<string> =>
+  (await client.accepted(generateBody({ prompt }))).task_id
+const succeeded = (count: number) => Array<number>(count).fill(200)
+const chargedOnce = ['hold', 'settle']
 
-describe('an outage of PostgreSQL during calls', () => {
+describe.concurrent('while calls of both kinds are under way', () => {
+  const back = Promise.withResolvers<void>()
+
   it(
-    'makes no process lose them: each is made once and charged once',
+    'an outage of PostgreSQL makes no process lose them: each is made once and charged once',
     async () => {
       const prompt = 'Outage [sim:hold]'
-      const submits = Array.from({ length: 5 }, () => client().accepted(generateBody({ prompt })))
-      const ids = (await Promise.all(submits)).map(({ task_id }) => task_id)
-      const answers = generateMany(client(), 5, prompt)
+      const ids = await Promise.all(Array.from({ length: 5 }, () => submit(prompt)))
+      const answers = generateMany(client, 5, prompt)
       await begun(10, prompt)
       way.cut(true)
       await sleep(awayMs)
       way.cut(false)
+      back.resolve()
       await sleep(afterMs)
       await service.simulator.release({ prompt })
-      expect((await answers).map((answer) => answer?.status)).toEqual(Array(5).fill(200))
-      const ends = await Promise.all(ids.map((taskId) => client().ended(taskId)))
+      expect((await answers).map((answer) => answer?.status)).toEqual(succeeded(5))
+      const ends = await Promise.all(ids.map((taskId) => client.ended(taskId)))
       expect(ends.map(({ status }) => status)).toEqual(Array(5).fill('succeeded'))
       expect(await calls(prompt)).toHaveLength(10)
       for (const taskId of ids) {
         expect(await outcomesOf(service.pool, taskId)).toEqual(['succeeded image'])
-        expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+        expect(await moneyOf(service.pool, taskId)).toEqual(chargedOnce)
       }
-      // One worker makes all calls of the tests below.
-      expect(await endFirst(service.workers, 'SIGTERM')).toBe(0)
     },
     awayMs + afterMs + 60_000,
   )
+
+  it(
+    'kill -9 of an API repeats no synchronous call: each repeat with the same key gets its image [sync-10]',
+    async () => {
+      await back.promise
+      const prompt = 'Api killed [sim:hold]'
+      const first = { ...client, url: service.apis[0]?.url ?? '' }
+      const lost = generateMany(first, inFlight, prompt)
+      await begun(inFlight, prompt)
+      await endFirst(service.apis, 'SIGKILL')
+      expect(await lost).toEqual(Array(inFlight).fill(undefined))
+      await service.simulator.release({ prompt })
+      const repeated = await generateMany(client, inFlight, prompt)
+      expect(repeated.map((answer) => answer?.status)).toEqual(succeeded(inFlight))
+      expect(await calls(prompt)).toHaveLength(inFlight)
+      for (const answer of repeated) {
+        expect(await moneyOf(service.pool, answer?.taskId ?? '')).toEqual(chargedOnce)
+      }
+    },
+    awayMs + 90_000,
+  )
 })
 
-describe('kill -9 of an API', () => {
-  it('during synchronous calls repeats no call: each repeat with the same key gets its image [sync-10]', async () => {
-    const prompt = 'Api killed'
-    const lost = generateMany(client(), inFlight, `${prompt} [sim:hold]`)
-    await begun(inFlight, prompt)
-    await endFirst(service.apis, 'SIGKILL')
-    await service.startApi()
-    expect(await lost).toEqual(Array(inFlight).fill(undefined))
-    await service.simulator.release({ prompt })
-    const repeated = await generateMany(client(), inFlight, `${prompt} [sim:hold]`)
-    expect(repeated.map((answer) => answer?.status)).toEqual(allSucceeded)
-    expect(await calls(prompt)).toHaveLength(inFlight)
-    for (const answer of repeated) {
-      expect(await moneyOf(service.pool, answer?.taskId ?? '')).toEqual(['hold', 'settle'])
+// One worker makes calls of both kinds. Another, which has made none of them, is there when the first is killed. It may
+// say that a call is lost once it was steady for fifteen seconds. On a machine that is too busy for its beats, it becomes
+// steady again later, so limits of time count from then.
+describe('kill -9 of a worker', () => {
+  const submits = 8
+  const lostAtFirst = 'delay ms=60000 times=1'
+  const lostOnce = ['unknown worker_lost', 'succeeded image']
+  const lost: string[] = []
+  let stored: string
+  let terminated: string
+  let answers: ManyAnswers
+  /** Times on the clock by which the simulator notes its calls. */
+  let killedAt: number
+  let answeredAt = Infinity
+
+  beforeAll(async () => {
+    await endFirst(service.workers, 'SIGTERM')
+    stored = await submit('Stored [sim:hold]')
+    terminated = await submit(`Terminated [sim:${lostAtFirst}]`)
+    for (let n = 0; n < submits; n += 1) lost.push(await submit(`Lost ${n} [sim:${lostAtFirst}]`))
+    answers = generateMany(client, inFlight, `Waiting [sim:${lostAtFirst}]`).finally(() => {
+      answeredAt = Date.now()
+    })
+    await begun(1, 'Stored')
+    await begun(1, 'Terminated')
+    await begun(submits, 'Lost')
+    await begun(inFlight, 'Waiting')
+    await service.startWorker()
+    const unlock = await storeWithoutSettling()
+    await endFirst(service.workers, 'SIGKILL')
+    killedAt = Date.now()
+    await unlock()
+    await operatorActions.terminate(service.temporal, terminated)
+  }, stackStartMsMax)
+
+  /**
+   * Lets the answer of the held call be stored, while a row lock of this test keeps the worker from settling it. Returns
+   * the function that frees the row.
+   */
+  async function storeWithoutSettling(): Promise<() => Promise<void>> {
+    const connection = new PostgresClient(service.databaseUrl)
+    await connection.connect()
+    await connection.query('begin')
+    const { rows } = await connection.query<{ id: string }>(
+      `select attempt.answer_id as id from task join attempt using (task_id)
+       where task_id = $1 for update of task`,
+      [stored],
+    )
+    await service.simulator.release({ prompt: 'Stored' })
+    const mark = join(service.blobDir, rows[0]?.id ?? '', 'meta.json')
+    await until('the stored answer', () => (existsSync(mark) ? true : undefined))
+    return () => connection.end()
+  }
+
+  /** Since when the worker that lives has been steady after the kill, by its own beats. */
+  async function steadySince(): Promise<number> {
+    const { rows } = await service.pool.query<{ at: Date }>(
+      'select steady_since as at from worker_process order by seen_at desc limit 1',
+    )
+    return Math.max(killedAt, rows[0]?.at.getTime() ?? NaN)
+  }
+
+  it('leads to settlement of an answer that was stored and not settled, without another call', async () => {
+    expect((await client.ended(stored)).status).toBe('succeeded')
+    expect(await calls('Stored')).toHaveLength(1)
+    expect(await moneyOf(service.pool, stored)).toEqual(chargedOnce)
+  })
+
+  it('leads to the next call of each task within 25 s, with a run and without one', async () => {
+    for (const [prompt, count] of [
+      ['Lost', submits],
+      ['Waiting', inFlight],
+    ] as const) {
+      const made = await service.simulator.waitForCalls(2 * count, { prompt }, 40_000)
+      expect(Math.max(...made.map(({ at }) => at)) - (await steadySince())).toBeLessThan(25_000)
+    }
+  })
+
+  it('loses no task: each succeeds with one more call and is charged once [record-5]', async () => {
+    const records = await Promise.all(lost.map((taskId) => client.ended(taskId)))
+    expect(records.map(({ status }) => status)).toEqual(Array(submits).fill('succeeded'))
+    for (const [n, taskId] of lost.entries()) {
+      const made = await calls(`Lost ${n} `)
+      expect(made.map(({ clientAborted }) => clientAborted)).toEqual([true, false])
+      expect(new Set(made.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1)
+      expect(await moneyOf(service.pool, taskId)).toEqual(chargedOnce)
+      expect(await outcomesOf(service.pool, taskId)).toEqual(lostOnce)
+    }
+  })
+
+  it('fails a task whose run an operator terminates then, and it costs nothing [money-8]', async () => {
+    expect((await client.ended(terminated)).error?.code).toBe('upstream_error')
+    expect(await outcomesOf(service.pool, terminated)).toEqual(['unknown worker_lost'])
+    expect(await moneyOf(service.pool, terminated)).toEqual(['hold', 'release'])
+    expect(await calls('Terminated')).toHaveLength(1)
+  })
+
+  it('lets each synchronous call be answered within 30 s, with one more call each [sync-10]', async () => {
+    const ended = await answers
+    expect(answeredAt - (await steadySince())).toBeLessThan(30_000)
+    expect(ended.map((answer) => answer?.status)).toEqual(succeeded(inFlight))
+    expect(await calls('Waiting')).toHaveLength(2 * inFlight)
+    for (const answer of ended) {
+      expect(await outcomesOf(service.pool, answer?.taskId ?? '')).toEqual(lostOnce)
     }
   })
 })
@@ -108,41 +225,24 @@ describe('kill -9 of an API', () => {
 describe('SIGTERM during calls', () => {
   it('lets an API answer its synchronous calls and a worker finish its calls of both kinds, each once, and exit with 0 [sync-10]', async () => {
     const prompt = 'Stopped'
-    const { task_id } = await client().accepted(
-      generateBody({ prompt: `${prompt} late [sim:delay ms=4000]` }),
-    )
+    const taskId = await submit(`${prompt} late [sim:delay ms=4000]`)
     const answers = Promise.all([
-      generateMany(client(), inFlight - 1, `${prompt} [sim:delay ms=1500]`),
+      generateMany(client, inFlight - 1, `${prompt} [sim:delay ms=1500]`),
       // Ends after the call of the run, whose end the worker awaits too.
-      generateMany(client(), 1, `${prompt} last [sim:delay ms=6500]`),
+      generateMany(client, 1, `${prompt} last [sim:delay ms=6500]`),
     ])
     await begun(inFlight + 1, prompt)
     const ends = [endFirst(service.apis, 'SIGTERM'), endFirst(service.workers, 'SIGTERM')]
     expect(await Promise.all(ends)).toEqual([0, 0])
+    const { rowCount: beating } = await service.pool.query(
+      `select from worker_process where seen_at > now() - interval '10 seconds'`,
+    )
+    expect(beating).toBe(0)
     // No worker runs now, so the stopped one has settled the task.
-    expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'settle'])
-    expect((await answers).flat().map((answer) => answer?.status)).toEqual(allSucceeded)
+    expect(await moneyOf(service.pool, taskId)).toEqual(chargedOnce)
+    expect((await answers).flat().map((answer) => answer?.status)).toEqual(succeeded(inFlight))
     const made = await calls(prompt)
     expect(made).toHaveLength(inFlight + 1)
     expect(made.filter(({ clientAborted }) => clientAborted)).toEqual([])
-  })
-
-  // No other worker runs here: the test before has stopped it.
-  it('stops a worker cleanly from its first beat on', async () => {
-    const rows = async () => (await service.pool.query('select from worker_process')).rowCount
-    const worker = spawnTestProcess({
-      script: 'src/worker.ts',
-      args: ['--exit-with-parent'],
-      environment: {
-        ...service.environment,
-        PUBLIC_URL: 'https://images.example.test',
-        WORKER_INTERNAL_PORT: String(await freePort()),
-      },
-      logPath: join(tempFolder(), 'worker.log'),
-    })
-    await worker.ready('worker', stackStartMsMax, async () => (await rows()) === 1)
-    worker.signal('SIGTERM')
-    expect(await worker.ended).toBe(0)
-    expect(await rows()).toBe(0)
   })
 })

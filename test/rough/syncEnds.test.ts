@@ -206,7 +206,7 @@ describe('one idempotency key', () => {
 })
 
 describe('an upstream slower than the synchronous wait', () => {
-  it('causes a 500 that must not be retried; the task continues, is charged once and is served to its key [sync-9]', async () => {
+  it('causes a 500 that must not be retried; the task continues, is charged once and is served to its key [answer-6, sync-9]', async () => {
     const { answer: late, waitedMs } = await slow
     expect(late.status).toBe(500)
     expect(waitedMs).toBeGreaterThanOrEqual(syncDeadlineSeconds * 1000)

@@ -11,7 +11,7 @@ beforeAll(async () => {
   database = await createTestDatabase()
   await database.pool.query('create table box (name text primary key, content integer)')
   await database.pool.query(`insert into box values ('a', 0), ('b', 0)`)
-  return () => database.drop()
+  return () => database.close()
 })
 
 async function contentOf(name: string): Promise<number | undefined> {

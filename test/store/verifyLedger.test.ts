@@ -190,6 +190,6 @@ describe('the ledger table', () => {
     for (const sql of ['update ledger set credits = 6', 'delete from ledger', 'truncate ledger']) {
       await expect(fresh.pool.query(sql)).rejects.toThrow('the ledger is append-only')
     }
-    await fresh.drop()
+    await fresh.close()
   })
 })

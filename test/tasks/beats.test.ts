@@ -8,8 +8,8 @@ import { quiet } from '../support/quiet.ts'
 import { until } from '../support/timing.ts'
 
 it('a process begins no call eight seconds after its last beat, and beats again long before its calls may count as lost, when the network is back', async () => {
-  const { pool, databaseUrl, drop } = await createTestDatabase()
-  onTestFinished(drop)
+  const { pool, databaseUrl, close } = await createTestDatabase()
+  onTestFinished(close)
   const way = await openLossyWay(databaseUrl)
   const store = createBeatStore({ processId: 'own', sessionUrl: way.url })
   const beats = createBeats(store, quiet.log)

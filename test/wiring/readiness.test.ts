@@ -22,7 +22,7 @@ beforeAll(async () => {
   await claimStoreId(database.pool, 'the-store')
   return async () => {
     await world.close()
-    await database.drop()
+    await database.close()
   }
 }, stackStartMsMax)
 

@@ -24,7 +24,7 @@ export function useAttemptWorld(
       const attempts = await createTestAttempts(database.pool, channels, announceEnd)
       return { ...database, attempts }
     },
-    ({ drop }) => drop(),
+    ({ close }) => close(),
     ['databaseUrl', 'pool', 'attempts'],
   )
 }

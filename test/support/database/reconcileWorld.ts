@@ -24,7 +24,7 @@ export function useReconcileWorld() {
       const produceImage = createTestProduceImage({ attempts, blobs, callUpstream })
       return { ...database, attempts, blobs, produceImage }
     },
-    ({ drop }) => drop(),
+    ({ close }) => close(),
     ['pool', 'attempts', 'blobs', 'produceImage'],
   )
 }

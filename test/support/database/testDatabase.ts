@@ -14,7 +14,10 @@ const template = 'darkroom_template'
 const templateLock = 4_711_777
 const connectionsMax = 20
 
-/** Clones the migrated template. The first caller of a run creates the template. */
+/**
+ * Clones the migrated template. The first caller of a run creates the template. No database is dropped: it goes with the
+ * data of the run, and PostgreSQL would write a checkpoint first.
+ */
 export async function createTestDatabase() {
   const { databaseUrl: adminUrl } = await embeddedStack()
   await ensureTemplate(adminUrl)
@@ -32,22 +35,16 @@ export async function createTestDatabase() {
   return {
     databaseUrl,
     pool,
-    /** Closes the pool and drops the database, even when other connections are open. */
-    drop: async () => {
-      await pool.end()
-      await withPostgres(adminUrl, (client) =>
-        client.query(`drop database if exists ${name} with (force)`),
-      )
-    },
+    close: () => pool.end(),
   }
 }
 
 /**
- * Creates a database before the tests of the calling file or `describe`, and drops it after them. The fields can
+ * Creates a database before the tests of the calling file or `describe`, and closes it after them. The fields can
  * be read from the first test or hook on.
  */
 export function useTestDatabase(): Pick<TestDatabase, 'databaseUrl' | 'pool'> {
-  return useOpened(createTestDatabase, ({ drop }) => drop(), ['databaseUrl', 'pool'])
+  return useOpened(createTestDatabase, ({ close }) => close(), ['databaseUrl', 'pool'])
 }
 
 function urlOf(adminUrl: string, name: string): string {

@@ -106,7 +106,7 @@ export async function startTestService(options: ServiceOptions = {}) {
       await Promise.all([...apis, ...workers].map((process) => process.stop(0)))
       await simulator.close()
       await temporal.close()
-      await database.drop()
+      await database.close()
       await rm(folder, { recursive: true, force: true })
     },
   }

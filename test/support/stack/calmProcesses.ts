@@ -100,7 +100,7 @@ export async function startCalm(say: (line: string) => void) {
 const memoryBytesMin = 8 * 1024 ** 3
 
 /**
- * Returns the folder for the data: in memory where there is plenty. On a disk, making and dropping the
+ * Returns the folder for the data: in memory where there is plenty. On a disk, making the
  * hundreds of files of each test's database takes half of PostgreSQL's CPU.
  */
 export async function dataParent(): Promise<string> {

@@ -40,6 +40,8 @@ export async function spawnStart(
       ...(await freeStartPorts()),
       DATA_DIR: dataDir,
       LOG_LEVEL: 'warn',
+      // Temporal takes more memory and less CPU.
+      GOGC: '400',
       ...environment,
     },
     logPath,

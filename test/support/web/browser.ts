@@ -48,7 +48,7 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
     ...options,
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(40_000)
   /** Errors and warnings of the console, and errors that no code caught. */
   const complaints: string[] = []
   /** The addresses of all requests. */

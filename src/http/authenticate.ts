@@ -10,7 +10,10 @@ export type AccountRoute = Omit<Route, 'access' | 'handler'> & {
   readonly handler: (parts: ApiParts) => AccountHandler
 }
 
-/** Makes a route that needs an API key. The key is checked before the handler is called, and so before any of the body is read. */
+/**
+ * Makes a route that needs an API key. The key is checked before the handler is called, and so before any of the body
+ * is read.
+ */
 export function accountRoute({ handler, ...declaration }: AccountRoute): Route<ApiParts> {
   return {
     ...declaration,

@@ -130,7 +130,10 @@ export type SigningKey = { readonly id: string; readonly secret: string }
 export type Observation = {
   /** The pattern of the route. `unmatched` when no route matches the request. */
   readonly route: string
-  /** One of the methods that Node's parser knows. It refuses every other one, so that no client can invent labels of a metric. */
+  /**
+   * One of the methods that Node's parser knows. It refuses every other one, so that no client can invent labels of a
+   * metric.
+   */
   readonly method: string
   /** 499 when the client left before the whole answer was sent. */
   readonly status: number

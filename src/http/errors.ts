@@ -149,8 +149,8 @@ const notCancellableMessages: Readonly<
 }
 
 /**
- * The answer to a synchronous call whose task failed. Clients of the Images API know a rejection by moderation as `moderation_blocked`. Records of tasks have
- * `content_policy_violation` for both families.
+ * The answer to a synchronous call whose task failed. Clients of the Images API know a rejection by moderation as
+ * `moderation_blocked`. Records of tasks have `content_policy_violation` for both families.
  */
 function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): ErrorReply {
   const { code, cause, retryAfterMs } = ended.failure

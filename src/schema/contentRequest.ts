@@ -89,8 +89,8 @@ const imageConfigPath = ['generationConfig', 'imageConfig']
 type Path = readonly PropertyKey[]
 
 /**
- * Returns the path of a field that has a value in both casings of its name. Google's REST interface accepts camelCase and
- * snake_case, even mixed in one document.
+ * Returns the path of a field that has a value in both casings of its name. Google's REST interface accepts camelCase
+ * and snake_case, even mixed in one document.
  */
 function fieldInBothCasings(value: Json): Path | undefined {
   if (value === null || typeof value !== 'object') return undefined

@@ -11,14 +11,12 @@ import { missingParameter } from '../domain/requestFailures.ts'
 /** Validates the body of `POST /v1/images/generations`. */
 export function parseGenerationsRequest(
   document: unknown,
-): Result<UnstoredRequest, RequestFailure> {
+): Result<{ readonly request: UnstoredRequest }, RequestFailure> {
   const parsed = parseBody(generationsRequest, document)
   if (!parsed.ok) return parsed
+  const common = commonOf(parsed.value)
   return succeed({
-    ...common(parsed.value),
-    route: 'images.generations',
-    action: 'generate',
-    inputs: [],
+    request: { ...common, route: 'images.generations', action: 'generate', inputs: [] },
   })
 }
 
@@ -29,15 +27,13 @@ export function parseGenerationsRequest(
 export function parseEditsRequest(
   fields: Readonly<Record<string, string>>,
   image: ReceivedImage | undefined,
-): Result<UnstoredRequest, RequestFailure> {
+): Result<{ readonly request: UnstoredRequest }, RequestFailure> {
   const parsed = parseBody(editsFields, fields)
   if (!parsed.ok) return parsed
   if (image === undefined) return fail(missingParameter('image'))
+  const common = commonOf(parsed.value)
   return succeed({
-    ...common(parsed.value),
-    route: 'images.edits',
-    action: 'edit',
-    inputs: [image],
+    request: { ...common, route: 'images.edits', action: 'edit', inputs: [image] },
   })
 }
 
@@ -46,7 +42,7 @@ type CommonField = 'model' | 'prompt' | 'size' | 'quality'
 type Common = Pick<UnstoredRequest, 'family' | 'model' | 'size' | 'quality' | 'body'>
 
 /** The fields with a meaning. All others say what Darkroom does anyway, and are in no fingerprint. */
-function common(request: Pick<z.infer<typeof generationsRequest>, CommonField>): Common {
+function commonOf(request: Pick<z.infer<typeof generationsRequest>, CommonField>): Common {
   const { model, prompt, size: given, quality } = request
   const size = given === 'auto' ? undefined : given
   return {

@@ -26,7 +26,7 @@ import { parseBody } from './parseFields.ts'
 export function parseTaskRequest(
   document: unknown,
   images: readonly ReceivedImage[],
-): Result<UnstoredRequest, RequestFailure> {
+): Result<{ readonly request: UnstoredRequest }, RequestFailure> {
   const parsed = parseBody(taskRequest, document)
   if (!parsed.ok) return parsed
   const { model, action, prompt, input_images, size, aspect_ratio, quality } = parsed.value
@@ -34,7 +34,7 @@ export function parseTaskRequest(
   const wrong = wrongImage(declared, images)
   if (wrong !== undefined) return fail(wrong)
   const family = familyOf(model)
-  return succeed({
+  const request: UnstoredRequest = {
     route: 'images.tasks',
     family,
     model,
@@ -43,7 +43,8 @@ export function parseTaskRequest(
     ...(quality === undefined || family === 'A' ? {} : { quality }),
     body: { kind: 'prompt', prompt },
     inputs: images,
-  })
+  }
+  return succeed({ request })
 }
 
 /** Returns whether a path of the document leads to image data. */

@@ -57,19 +57,23 @@ describe.each(requests)('%s %s', (method, path) => {
     }
   })
 
-  it('refuses an unknown query parameter and names it, shortened when it is long [ext-4]', async () => {
-    const names = ['colour', 'LIMIT', 'limit[]', '__proto__', 'toString', '', '?limit']
-    const queries = [
-      ...names.map((name) => [`${encodeURIComponent(name)}=1`, name]),
-      ['%ff=1', '\u{fffd}'],
-      ['a+b=1', 'a b'],
-      [`${'x'.repeat(5_000)}=1`, `${'x'.repeat(200)}…`],
-    ]
-    for (const [query, name = ''] of queries) {
-      const answer = await api.send(`${path}?${query}`, { method })
-      expect(await refusalOf(answer)).toEqual([400, 'unknown_parameter', name])
-    }
+  it('refuses an unknown query parameter and names it [ext-4]', async () => {
+    const answer = await api.send(`${path}?colour=1`, { method })
+    expect(await refusalOf(answer)).toEqual([400, 'unknown_parameter', 'colour'])
   })
+})
+
+it.each([
+  ...['LIMIT', 'limit[]', '__proto__', 'toString', '', '?limit'].map((name) => [
+    `${encodeURIComponent(name)}=1`,
+    name,
+  ]),
+  ['%ff=1', '\u{fffd}'],
+  ['a+b=1', 'a b'],
+  [`${'x'.repeat(5_000)}=1`, `${'x'.repeat(200)}…`],
+])('the query %.30s has an unknown parameter, which is named [ext-4]', async (query, name) => {
+  const answer = await api.send(`/v1/tasks?${query}`)
+  expect(await refusalOf(answer)).toEqual([400, 'unknown_parameter', name])
 })
 
 describe.each(changes)('%s %s', (method, path) => {

@@ -38,15 +38,6 @@ describe('a size or aspect ratio that the model does not support', () => {
     const parsed = operatorFile.safeParse({ channels, ...file })
     expect(parsed.error?.issues.map((issue) => issue.path.join('.'))).toEqual([path])
   })
-
-  it('is accepted where the model supports it', () => {
-    const prices = [
-      { model: vip, size: '1024x1024', credits: 1 },
-      { model: pro, size: '4K', credits: 1 },
-    ]
-    const capabilities = { [pro]: { sizes: ['4K'], aspectRatios: ['1:1'] }, [vip]: {} }
-    expect(operatorFile.safeParse({ channels, prices, capabilities }).success).toBe(true)
-  })
 })
 
 describe('a wrong field of a channel', () => {

@@ -46,9 +46,9 @@ export async function answerSync(
 }
 
 /**
- * Answers for a failed task. When a model of family A rejects a request, it answers 200 and says so in the
- * body. Clients of `generateContent` expect that body, so they get it as it is. A 500 tells the client not to retry after
- * a call that may have done work, and after a cancel that somebody asked for. After any other failure a retry costs
+ * Answers for a failed task. When a model of family A rejects a request, it answers 200 and says so in the body.
+ * Clients of `generateContent` expect that body, so they get it as it is. A 500 tells the client not to retry after a
+ * call that may have done work, and after a cancel that somebody asked for. After any other failure a retry costs
  * nothing and may succeed.
  */
 function answerFailed(

@@ -28,14 +28,14 @@ export function createClientWaits(
   stopping.addEventListener('abort', () => [...taken].forEach((leave) => leave()))
 
   /**
-   * Waits for the end of the task of a synchronous call. After `waitMs`, or when the client has left, returns the task as
-   * it is then. If no other client of this process waits for the task of one that has left, the task is cancelled, unless
-   * a call may have done work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
+   * Waits for the end of the task of a synchronous call. After `waitMs`, or when the client has left, returns the
+   * task as it is then. If no other client of this process waits for the task of one that has left, the task is
+   * cancelled, unless a call may have done work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
    *
-   * The clients of each task are counted: a client whose connection broke often sends its request again with the same key.
-   * The second connection then joins the task before Darkroom notices that the first one is dead, and the task must not be
-   * cancelled. The count leaves out clients of other API processes, and a client that joins during the cancellation. These
-   * are answered with a 500 that may be repeated.
+   * The clients of each task are counted: a client whose connection broke often sends its request again with the same
+   * key. The second connection then joins the task before Darkroom notices that the first one is dead, and the task
+   * must not be cancelled. The count leaves out clients of other API processes, and a client that joins during the
+   * cancellation. These are answered with a 500 that may be repeated.
    */
   async function untilEnd(
     { taskId, replayed }: Pick<Accepted, 'taskId' | 'replayed'>,
@@ -54,9 +54,9 @@ export function createClientWaits(
   }
 
   /**
-   * Takes a place for a lookup or a stream. Returns `undefined` when the account or the process has no more places. The
-   * signal aborts when the waiter must not wait any longer: its client has left, or the process stops. `leave` gives the
-   * place back and aborts the signal. A second call does nothing.
+   * Takes a place for a lookup or a stream. Returns `undefined` when the account or the process has no more places.
+   * The signal aborts when the waiter must not wait any longer: its client has left, or the process stops. `leave`
+   * gives the place back and aborts the signal. A second call does nothing.
    */
   function take(accountId: string, response: ServerResponse) {
     if (taken.size >= max.process || takenBy.of(accountId) >= max.account) return undefined

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { basename } from 'node:path'
 import { Marked } from 'marked'
 
 /** The files of docs/ for people who write clients, in the order in which they read them. */
@@ -35,14 +34,8 @@ const marked = new Marked({
 /** Returns the address of a link on the page, or `undefined` for a file that the page does not have. */
 function targetOf(href: string): string | undefined {
   if (/^(?:https?:|#)/.test(href)) return href
-  const [file = '', heading] = href.split('#')
-  if (!chapters.includes(file)) return undefined
-  return `#${heading ?? titleIdOf(file)}`
-}
-
-function titleIdOf(file: string): string {
-  const text = readFileSync(new URL(`../../../docs/${file}`, import.meta.url), 'utf8')
-  return idOf(/^# (.+)$/m.exec(text)?.[1] ?? basename(file, '.md'))
+  const [file = '', heading = ''] = href.split('#')
+  return chapters.includes(file) ? `#${heading}` : undefined
 }
 
 /** Returns the id of a heading, made as GitHub makes it, so that the links of the files work on both. */

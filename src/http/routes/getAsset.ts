@@ -180,16 +180,16 @@ function parseRange(
   const match = singleRange.exec(header ?? '')
   if (match === null) return 'whole'
   const [, first, last, suffix] = match
-  if (first === undefined) return suffixRange(Number(suffix), bytes)
+  if (first === undefined) {
+    const length = Number(suffix)
+    return length === 0 || bytes === 0
+      ? 'unsatisfiable'
+      : { first: Math.max(0, bytes - length), last: bytes - 1 }
+  }
   const from = Number(first)
   const to = last === undefined || last === '' ? Infinity : Number(last)
   if (to < from) return 'whole'
   return from < bytes ? { first: from, last: Math.min(to, bytes - 1) } : 'unsatisfiable'
-}
-
-function suffixRange(length: number, bytes: number): ByteRange | 'unsatisfiable' {
-  if (length === 0 || bytes === 0) return 'unsatisfiable'
-  return { first: Math.max(0, bytes - length), last: bytes - 1 }
 }
 
 /**

@@ -1,4 +1,3 @@
-import { succeed } from '../../domain/result.ts'
 import { isTaskImagePath, parseTaskRequest, taskRequest } from '../../schema/taskRequest.ts'
 import { accountRoute } from '../authenticate.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
@@ -39,7 +38,5 @@ export const submitTaskRoute = accountRoute({
 
 async function receiveTask(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
   const received = await receiveJson(context, options, isTaskImagePath)
-  if (!received.ok) return received
-  const request = parseTaskRequest(received.value.document, received.value.images)
-  return request.ok ? succeed({ request: request.value }) : request
+  return received.ok ? parseTaskRequest(received.value.document, received.value.images) : received
 }

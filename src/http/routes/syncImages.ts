@@ -1,4 +1,3 @@
-import { succeed } from '../../domain/result.ts'
 import {
   editsForm,
   generationsRequest,
@@ -51,9 +50,7 @@ export const generateImageRoute = accountRoute({
 
 async function receiveGeneration(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
   const received = await receiveJson(context, options, () => false)
-  if (!received.ok) return received
-  const request = parseGenerationsRequest(received.value.document)
-  return request.ok ? succeed({ request: request.value }) : request
+  return received.ok ? parseGenerationsRequest(received.value.document) : received
 }
 
 export const editImageRoute = accountRoute({
@@ -69,7 +66,5 @@ export const editImageRoute = accountRoute({
 
 async function receiveEdit(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
   const received = await receiveForm(context, options)
-  if (!received.ok) return received
-  const request = parseEditsRequest(received.value.fields, received.value.image)
-  return request.ok ? succeed({ request: request.value }) : request
+  return received.ok ? parseEditsRequest(received.value.fields, received.value.image) : received
 }

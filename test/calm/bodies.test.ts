@@ -80,7 +80,7 @@ describe('the memory of the API', () => {
     expect(growth).toBeLessThan(256 * mebibyte)
   })
 
-  it('grows by less than 200 MiB during two edits with images of 64 MiB at once, while others are answered; the images arrive as they were sent [image-5, image-6, image-7]', async () => {
+  it('grows by less than 300 MiB during two edits with images of 64 MiB at once, while others are answered; the images arrive as they were sent [image-5, image-6, image-7]', async () => {
     const images = imagesOf(twenty, twenty, twenty, four)
     const { secret } = await service.account()
     const posted: Posted[] = []
@@ -102,7 +102,7 @@ describe('the memory of the API', () => {
     for (const { status, headers } of posted) {
       expect([status, headers['retry-after']]).toEqual(status === 429 ? [429, '5'] : [202, '3'])
     }
-    expect(growth).toBeLessThan(200 * mebibyte)
+    expect(growth).toBeLessThan(300 * mebibyte)
     // Other tests need the same cores. `npm run bench -- door` measures the time.
     expect(slowestMs).toBeLessThan(10_000)
     const [call] = await service.simulator.waitForCalls(1, { prompt: 'Bodies: together' })

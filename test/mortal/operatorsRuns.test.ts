@@ -1,4 +1,6 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { processFaults } from '../support/chaos/chaosFaults.ts'
+import { runChaos } from '../support/chaos/runChaos.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
@@ -8,7 +10,8 @@ import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-/** The rows of docs/money.md that start in Temporal's UI or CLI, tested on the whole service. */
+// The rows of docs/money.md that start in Temporal's UI or CLI, tested on the whole service. At the end its processes are
+// killed and stopped.
 
 const stops = ['terminate', 'cancel'] as const
 
@@ -67,11 +70,14 @@ const ends = new Map<string, Promise<End>>()
 /** Task ids by the action that stopped their run before any worker was started. */
 const unseen = new Map<OperatorAction, string>()
 
-// The reconciler checks a terminated run at growing intervals, so one more check takes long on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
-
 beforeAll(async () => {
-  service = await startTestService({ workers: 0, operatorFile: twoTimeouts })
+  service = await startTestService({
+    apis: 2,
+    workers: 0,
+    operatorFile: twoTimeouts,
+    simulator: { latency: { minMs: 20, maxMs: 400 } },
+    environment: { LOG_LEVEL: 'warn', PUBLIC_URL: 'https://images.example.test' },
+  })
   client = createClient(service.url, (await service.account()).secret)
   runs = createOperatorRuns(service, client)
   for (const name of stops) {
@@ -199,5 +205,41 @@ describe('the ledger after all tests', () => {
     await assertLedgerVerifies(service.pool)
     const { rows } = await service.pool.query('select sum(held)::int as held from account_balance')
     expect(rows).toEqual([{ held: 0 }])
+  })
+})
+
+/** With this seed each kind of fault strikes, and a worker has been replaced when the next one ends. */
+const seed = 3866
+const [strikeMs, drainMs] = [4_000, 90_000]
+
+describe('the service while processes are killed and stopped, connections are cut and the upstream fails', () => {
+  let report: Awaited<ReturnType<typeof runChaos>>
+  beforeAll(
+    async () => {
+      // Some processes live on while chaos kills others.
+      await service.startWorker()
+      // The refusals of the tests above hold up two models for a minute.
+      await service.pool.query('delete from cooldown')
+      report = await runChaos({
+        service,
+        seed,
+        strikeMs,
+        pauseMs: 1_000,
+        drainMs,
+        tasks: 40,
+        clients: 12,
+        faults: (chance) => processFaults(service, chance, [500, 2_500]),
+      })
+      console.log(report.figures)
+    },
+    stackStartMsMax + strikeMs + drainMs,
+  )
+
+  it('keeps every invariant [record-5]', () => {
+    expect(report.broken).toEqual([])
+  })
+
+  it('delivers every end to a receiver that heals, one event for each id, and nothing after deletion [hook-24]', () => {
+    expect(report.misdelivered).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import type { OutcomeClass, OutcomeEvidence } from '../domain/upstream/upstreamC
 import type { AttemptClose } from '../store/attempts/closeAttempt.ts'
 import { storeAnswer } from './storedAnswer.ts'
 import type { Opened, ProduceImageDeps, ProduceInput } from './takeStep.ts'
-import { elapsedMs, readClocks, retryFor } from './timeLimits.ts'
+import { elapsedMs, retryFor } from './timeLimits.ts'
 
 type Outcome = Pick<AttemptClose, 'class' | 'evidence' | 'retryAfterMs' | 'nativeRejection'>
 
@@ -30,9 +30,9 @@ export async function makeCall(
   { taskId, onStage }: ProduceInput,
   { attempt, askedAt, leaveRequest }: Opened,
 ): Promise<boolean> {
-  const { attempts, blobs, clocks = readClocks } = deps
+  const { attempts, blobs } = deps
   const { n, channel, answerId, request, model, upstreamKey, timeoutMs } = attempt
-  const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt, clocks())
+  const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt)
   let unrecorded: Outcome | undefined = givenUp
   const moveLease = () => {
     retryFor(leftMs(), () => attempts.extendLease(taskId, n)).catch(() => {})
@@ -40,19 +40,18 @@ export async function makeCall(
   const leaseTimer = setTimeout(moveLease, timeoutMs + leaseMovesAfterMs)
   try {
     onStage?.({ stage: 'calling', channel: channel.name })
-    const origin = { taskId, attempt: n }
     const outcome = await deps.callUpstream({
-      origin,
       channel,
       model,
       request,
       onSent: leaveRequest,
       upstreamKey,
       timeoutMs,
-      mayBegin: () => elapsedMs(askedAt, clocks()) <= callWithinMs,
+      mayBegin: () => elapsedMs(askedAt) <= callWithinMs,
     })
     const { evidence } = outcome
-    report(deps, { ...origin, channel: channel.name, class: outcome.class }, evidence)
+    const seen = { taskId, attempt: n, channel: channel.name, class: outcome.class }
+    report(deps, seen, evidence)
     if (outcome.class !== 'succeeded') {
       unrecorded = outcome
       return false

@@ -32,8 +32,6 @@ export type ProduceImageDeps = {
   readonly callsMax: number
   /** Returns a random number in [0, 1). */
   readonly random: () => number
-  /** Default: the clocks of this process. */
-  readonly clocks?: () => Instant
 }
 
 export type ProduceInput = {
@@ -144,14 +142,14 @@ async function open(
   facts: TaskFacts,
   { n, channel }: Extract<NextStep, { kind: 'call' }>,
 ): Promise<Step | { readonly kind: 'full' }> {
-  const { attempts, processId, clocks = readClocks } = deps
+  const { attempts, processId } = deps
   const answerId = newUploadId('answer')
   const leaveRequest = await deps.enterRequest(facts.requestBytes)
   if (signal?.aborted === true) {
     leaveRequest()
     return { kind: 'changed' }
   }
-  const askedAt = clocks()
+  const askedAt = readClocks()
   const question = { taskId, n, answerId, processId, via, channel }
   let opened = false
   try {

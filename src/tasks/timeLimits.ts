@@ -35,10 +35,11 @@ export function readClocks(): Instant {
 }
 
 /**
- * Returns the milliseconds from one instant to another. The monotonic clock stands still while the machine is
+ * Returns the milliseconds since an instant. The monotonic clock stands still while the machine is
  * suspended, and the wall clock can be set back. Both make the measured time too short, so the longer of the two
  * times is used.
  */
-export function elapsedMs(since: Instant, now: Instant = readClocks()): number {
+export function elapsedMs(since: Instant): number {
+  const now = readClocks()
   return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs)
 }

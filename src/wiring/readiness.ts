@@ -76,20 +76,20 @@ async function blobStorePart({ pool, blobs }: ReadinessDeps): Promise<string> {
   }
 }
 
-/**
- * One question shows both parts: whether Temporal answers, and whether `migrate` has registered the search attributes.
- * Temporal answers `not_found` while the namespace is missing, which `migrate` creates too.
- */
+/** The search attributes are `missing` also when the namespace is, because `migrate` creates both. */
 async function temporalParts(temporal: Temporal) {
-  try {
-    const missing = await withTimeout(partTimeoutMs, () => missingSearchAttributes(temporal))
-    return { temporal: 'ok', search_attributes: missing.length === 0 ? 'ok' : 'missing' }
-  } catch (error) {
-    const state = statusOf(error)
-    return state === 'not_found'
-      ? { temporal: 'ok', search_attributes: 'missing' }
-      : { temporal: state, search_attributes: 'unknown' }
-  }
+  const { client, withDeadline } = temporal
+  const [state, attributes] = await Promise.all([
+    withDeadline(partTimeoutMs, () => client.workflowService.getSystemInfo({})).then(
+      () => 'ok',
+      statusOf,
+    ),
+    withTimeout(partTimeoutMs, () => missingSearchAttributes(temporal)).then(
+      (missing) => (missing.length === 0 ? 'ok' : 'missing'),
+      (error) => (statusOf(error) === 'not_found' ? 'missing' : 'unknown'),
+    ),
+  ])
+  return { temporal: state, search_attributes: attributes }
 }
 
 /** Returns the name of the gRPC status in lower case, such as `unavailable` or `permission_denied`. */

@@ -1,9 +1,7 @@
 import { createActivities } from '../../activities/createActivities.ts'
-import type { App } from './app.ts'
 import { openApp } from './app.ts'
 import type { Config } from '../config.ts'
 import { longestTimeoutMs, slotsOf } from '../domain/upstream/channel.ts'
-import type { Execution } from './execution.ts'
 import { createExecution } from './execution.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
@@ -14,12 +12,13 @@ import { readSyncTask } from '../store/connection/messages.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
-import { createWorker } from '../temporal/worker/createWorker.ts'
-import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
+import { startWorker as startTemporalWorker } from '../temporal/worker/createWorker.ts'
 import { installRuntime } from '../temporal/worker/runtime.ts'
-import type { WorkflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { createWorkerWebhooks } from './webhooks.ts'
+
+/** Time for a stopping worker to store and settle an answer after the answer's last byte has arrived. */
+const settleGraceMs = 30_000
 
 /**
  * Starts one worker process. It carries out tasks (`execution.ts`), by Temporal's activities and by messages of
@@ -66,11 +65,19 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     const task = readSyncTask(text)
     if (task !== undefined) direct.take(task)
   })
-  // The reconciler works without Temporal too: it ends tasks and releases their holds. `createTemporalWorker` below
-  // does not wait for Temporal either: it connects in the background.
+  // The reconciler works without Temporal too: it ends tasks and releases their holds. `startTemporalWorker`
+  // below does not wait for Temporal either: it connects in the background.
   reconciler.start()
   webhooks.start()
-  const running = createTemporalWorker(app, execution, { stopping: stopping.signal, bundle })
+  const { cancelTask } = execution.attempts
+  const running = startTemporalWorker({
+    settings: app.temporalSettings,
+    activities: createActivities({ ...execution, log, cancelTask, stopping: stopping.signal }),
+    bundle,
+    slots: slotsOf(channels),
+    shutdownGraceMs: longestTimeoutMs(channels) + settleGraceMs,
+    onUnreachable: (error) => log.warn('Temporal is away: images are made without it', { error }),
+  })
   worker = running
   // A call has its connection, the file of a large answer, and a file or a connection of the blob store.
   const calls = channels.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0)
@@ -95,31 +102,4 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       for (const part of stopped) if (part.status === 'rejected') throw part.reason
     },
   }
-}
-
-/** Time for a stopping worker to store and settle an answer after the answer's last byte has arrived. */
-const settleGraceMs = 30_000
-
-/** Polls Temporal for workflows and activities. Tries again while Temporal is unavailable. */
-function createTemporalWorker(
-  { temporalSettings: settings, operatorSettings, log }: App,
-  { attempts, produceImage }: Execution,
-  { stopping, bundle }: { readonly stopping: AbortSignal; readonly bundle: WorkflowBundle },
-): RunningWorker {
-  const { channels } = operatorSettings
-  const { cancelTask } = attempts
-  const activities = createActivities({ log, produceImage, cancelTask, stopping })
-  const slots = slotsOf(channels)
-  const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
-  return createRetryingWorker(
-    () =>
-      createWorker({
-        settings,
-        activities,
-        bundle,
-        slots,
-        shutdownGraceMs,
-      }),
-    (error) => log.warn('Temporal is away: images are made without it', { error }),
-  )
 }

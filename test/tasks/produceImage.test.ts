@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
@@ -220,17 +220,16 @@ describe('every attempt is closed', () => {
 describe('a call that is surely not made', () => {
   it('is closed as not called when the process stood still before its first byte', async () => {
     const { taskId } = await insertTask(world.pool)
-    let nowMs = 0
     const allowed: (boolean | undefined)[] = []
     const produce = createTestProduceImage({
       attempts: world.attempts,
       callUpstream: async ({ mayBegin }) => {
         allowed.push(mayBegin?.())
-        nowMs += 7_001
+        const stood = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 7_001)
         allowed.push(mayBegin?.())
+        stood.mockRestore()
         return { class: 'refused', evidence: { reason: 'not_called' } }
       },
-      clocks: () => ({ monotonicMs: nowMs, wallMs: 0 }),
     })
     expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
     expect(allowed).toEqual([true, false])
@@ -302,8 +301,8 @@ describe('on a full channel', () => {
     const order: string[] = []
     const { produce, channel, attempts } = await ownWorld(
       'newcomers',
-      async ({ origin }) => {
-        order.push(origin.taskId)
+      async ({ upstreamKey }) => {
+        order.push(upstreamKey)
         return succeeded()
       },
       1,
@@ -317,6 +316,6 @@ describe('on a full channel', () => {
     await attempts.closeAttempt({ taskId: holder.taskId, n: 1, class: 'rejected', evidence })
     const second = produce({ taskId: newcomer.taskId })
     await Promise.all([first, second])
-    expect(order).toEqual([waiting.taskId, newcomer.taskId])
+    expect(order).toEqual([`${waiting.taskId}-1`, `${newcomer.taskId}-1`])
   })
 })

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
-import { createWorker } from '../../src/temporal/worker/createWorker.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import {
@@ -8,7 +10,6 @@ import {
   createScripts,
   handleOf,
   startTestWorker,
-  testBundle,
 } from '../support/temporal/temporalWorld.ts'
 
 let world: TemporalWorld
@@ -58,15 +59,24 @@ describe('a worker', () => {
     const backlog = Array.from({ length: 40 }, () => noted('acct_many'))
     const few = Array.from({ length: 2 }, () => noted('acct_few'))
     for (const start of [...backlog, ...few]) await world.startTask(start)
-    const worker = await createWorker({
-      settings: world.settings,
-      activities: scripts.activities,
-      bundle: await testBundle(),
-      slots: { A: 1, B: 1 },
-      shutdownGraceMs: 5_000,
-    })
+    const worker = await startTestWorker(world.settings, scripts.activities, { A: 1, B: 1 })
     await Promise.all(few.map(({ taskId }) => handleOf(world, taskId).result()))
     await worker.stop()
     expect(order.lastIndexOf('acct_few')).toBeLessThan(30)
+  })
+
+  it('stops at once while a connection to Temporal hangs', async () => {
+    const sockets: Socket[] = []
+    const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const address = `127.0.0.1:${Object(silent.address()).port}`
+    const settings = { ...world.settings, address }
+    const worker = await startTestWorker(settings, createScripts().activities)
+    await once(silent, 'connection')
+    await worker.stop()
+    expect(worker.isRunning()).toBe(false)
+    silent.close()
+    for (const socket of sockets) socket.destroy()
+    await worker.done
   })
 })

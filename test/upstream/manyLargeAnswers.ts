@@ -30,7 +30,6 @@ async function callAndStore(order: number): Promise<number> {
       body: { kind: 'prompt', prompt: 'A fox' },
       inputs: [],
     },
-    origin: { taskId: 'task_test', attempt: 1 },
     upstreamKey: `attempt-${order}`,
     timeoutMs,
   })

@@ -92,8 +92,6 @@ export type UpstreamOutcome =
  * One call of one attempt. After an unknown outcome, the next call of the task has the same `upstreamKey`.
  */
 export type UpstreamCall = {
-  /** Names the attempt in traces. It is not sent to the upstream. */
-  readonly origin: { readonly taskId: string; readonly attempt: number }
   readonly channel: Channel
   readonly model: ModelId
   readonly request: ImageRequest

@@ -30,7 +30,7 @@ export type Verdict =
 
 /**
  * Returns what follows from a try. `tries` is the number of earlier tries of this round. Retry-After can make a
- * wait longer, up to `waitMsMax`, but never shorter. `random` is from 0 to 1.
+ * wait longer, but never shorter. `random` is from 0 to 1.
  */
 export function verdictOf(
   answer: { readonly httpStatus?: number; readonly retryAfterMs?: number },
@@ -45,5 +45,5 @@ export function verdictOf(
   const planned = retryWaitsMs[tries]
   if (planned === undefined) return { kind: 'given_up' }
   const jittered = planned * (1 + jitterMax * random)
-  return { kind: 'retry', waitMs: Math.max(jittered, Math.min(retryAfterMs, waitMsMax)) }
+  return { kind: 'retry', waitMs: Math.max(jittered, retryAfterMs) }
 }

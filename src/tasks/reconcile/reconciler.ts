@@ -22,6 +22,7 @@ export function createReconciler(
 
   async function repeat({ name: step, everyMs, run }: ReconcileStep): Promise<void> {
     const report: ReportFinding = ({ found, count, taskId }) => {
+      if (count === 0) return
       metrics.finding(found, count)
       log.info(`reconciler: ${found}`, { step, count, ...defined({ taskId }) })
     }
@@ -79,6 +80,7 @@ export type Finding = {
   readonly taskId?: string
 }
 
+/** Reports what a step did. With a count of 0 it did nothing, and nothing is reported. */
 export type ReportFinding = (finding: Finding) => void
 
 /**

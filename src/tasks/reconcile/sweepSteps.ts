@@ -42,15 +42,14 @@ export function createSweepSteps({
   readonly blobs: Pick<BlobStore, 'deletePrefix'>
 }): readonly ReconcileStep[] {
   const excess: ReconcileStep['run'] = async (_signal, report) => {
-    const dropped = await dropExcessInputs(pool, keptInputBytesMax)
-    if (dropped > 0) report({ found: 'excess', count: dropped })
+    report({ found: 'excess', count: await dropExcessInputs(pool, keptInputBytesMax) })
   }
   const sweep: ReconcileStep['run'] = async (signal, report) => {
     // Requests are deleted first, because that works without the blob store. A prompt may have megabytes, and the record
     // of its task is kept for days.
     await inBatches(signal, batchMax, async (limit) => {
       const forgotten = await forgetRequests(pool, limit)
-      if (forgotten > 0) report({ found: 'forgotten', count: forgotten })
+      report({ found: 'forgotten', count: forgotten })
       return forgotten
     })
     await inBatches(signal, batchMax, async (limit) => {
@@ -61,16 +60,14 @@ export function createSweepSteps({
         await forgetUploads(pool, [uploadId])
         swept += 1
       })
-      await sweeping.finally(() => {
-        if (swept > 0) report({ found: 'swept', count: swept })
-      })
+      await sweeping.finally(() => report({ found: 'swept', count: swept }))
       return uploadIds.length
     })
   }
   const purge: ReconcileStep['run'] = async (signal, report) => {
     await inBatches(signal, purgeBatchMax, async (limit) => {
       const purged = await purgeTasks(pool, limit)
-      if (purged > 0) report({ found: 'purged', count: purged })
+      report({ found: 'purged', count: purged })
       return purged
     })
   }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { NativeConnection, Worker } from '@temporalio/worker'
 import { produceTaskQueue, workflowTaskQueue } from '../../../workflows/contract.ts'
 import type { Family } from '../../domain/models/models.ts'
@@ -23,6 +24,8 @@ type WorkerOptions = {
    * its answer. If we abort a call, the vendor may still charge us for it.
    */
   readonly shutdownGraceMs: number
+  /** Called once, with the first error, when Temporal cannot be reached at the start. */
+  readonly onUnreachable: (error: unknown) => void
 }
 
 export type RunningWorker = {
@@ -30,7 +33,10 @@ export type RunningWorker = {
   readonly done: Promise<void>
   /** Returns whether the worker polls every queue. */
   readonly isRunning: () => boolean
-  /** Stops polling, and waits until the running upstream calls have finished or the grace time is over. */
+  /**
+   * Stops polling, and waits until the running upstream calls have finished or the grace time is over. Does not wait for
+   * a connection, which can take half a minute.
+   */
   readonly stop: () => Promise<void>
 }
 
@@ -55,14 +61,69 @@ const forceMs = 15_000
  */
 const stickyTimeout = '5 s'
 
+/** The pause between two tries to reach Temporal. */
+const pauseMs = 2_000
+
 /**
- * Connects to Temporal. Polls one queue for workflows and one queue per family for upstream calls. Rejects when
- * Temporal cannot be reached.
+ * Starts to poll one queue for workflows and one queue per family for upstream calls. Tries again until Temporal can be
+ * reached. Until then, only the parts of the process outside of Temporal work, such as the reconciler. After the first
+ * connection, the SDK reconnects by itself.
  */
-export async function createWorker(options: WorkerOptions): Promise<RunningWorker> {
-  const { settings, bundle, slots, shutdownGraceMs } = options
-  const { produceImage, cancelTask } = options.activities
-  const connection = await NativeConnection.connect(settings)
+export function startWorker(options: WorkerOptions): RunningWorker {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let workers: readonly Worker[] = []
+  const shutdown = () => {
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
+  }
+
+  async function connect(): Promise<NativeConnection | undefined> {
+    for (let tries = 1; !signal.aborted; tries += 1) {
+      let connection: NativeConnection | undefined
+      try {
+        connection = await NativeConnection.connect(options.settings)
+        workers = await createWorkers(connection, options)
+        return connection
+      } catch (error) {
+        await connection?.close()
+        if (tries === 1) options.onUnreachable(error)
+        await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {})
+      }
+    }
+    return undefined
+  }
+
+  async function run(): Promise<void> {
+    const connection = await connect()
+    const running = workers.map((worker) => worker.run())
+    // When one queue fails, all queues stop. Then `done` rejects, and the process exits so that it is restarted.
+    for (const one of running) one.catch(shutdown)
+    if (signal.aborted) shutdown()
+    const ends = await Promise.allSettled(running)
+    await connection?.close()
+    const failed = ends.find((end) => end.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+  }
+
+  const done = run()
+  return {
+    done,
+    isRunning: () =>
+      workers.length > 0 && workers.every((worker) => worker.getState() === 'RUNNING'),
+    stop: async () => {
+      stopping.abort()
+      shutdown()
+      if (workers.length > 0) await done
+    },
+  }
+}
+
+/** Creates the workers of all queues. Rejects when Temporal does not answer, or does not know the namespace. */
+function createWorkers(
+  connection: NativeConnection,
+  { settings, bundle, slots, shutdownGraceMs, activities }: WorkerOptions,
+): Promise<readonly Worker[]> {
+  const { produceImage, cancelTask } = activities
   const shared = {
     connection,
     namespace: settings.namespace,
@@ -94,34 +155,5 @@ export async function createWorker(options: WorkerOptions): Promise<RunningWorke
       activityTaskPollerBehavior: pollers(Math.min(pollersMax, maximum)),
     })
   })
-  try {
-    return runAll(connection, await Promise.all([ofWorkflows, ...ofCalls]))
-  } catch (error) {
-    await connection.close()
-    throw error
-  }
-}
-
-function runAll(connection: NativeConnection, workers: readonly Worker[]): RunningWorker {
-  const shutdown = () => {
-    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
-  }
-  const running = workers.map((worker) => worker.run())
-  // When one queue fails, all queues stop. Then `done` rejects, and the process exits so that it is restarted.
-  for (const one of running) one.catch(shutdown)
-  const untilStopped = async () => {
-    const ends = await Promise.allSettled(running)
-    await connection.close()
-    const failed = ends.find((end) => end.status === 'rejected')
-    if (failed !== undefined) throw failed.reason
-  }
-  const done = untilStopped()
-  return {
-    done,
-    isRunning: () => workers.every((worker) => worker.getState() === 'RUNNING'),
-    stop: async () => {
-      shutdown()
-      await done
-    },
-  }
+  return Promise.all([ofWorkflows, ...ofCalls])
 }

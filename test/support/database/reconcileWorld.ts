@@ -32,7 +32,9 @@ export function useReconcileWorld() {
 /** Runs a step once and returns its findings. */
 export async function runStep(step: ReconcileStep): Promise<readonly Finding[]> {
   const findings: Finding[] = []
-  await step.run(new AbortController().signal, (finding) => void findings.push(finding))
+  await step.run(new AbortController().signal, (finding) => {
+    if (finding.count > 0) findings.push(finding)
+  })
   return findings
 }
 

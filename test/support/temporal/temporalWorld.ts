@@ -9,7 +9,7 @@ import { connectTemporal } from '../../../src/temporal/connect.ts'
 import { ensureNamespace, registerSearchAttributes } from '../../../src/temporal/namespace.ts'
 import { createStartTask } from '../../../src/temporal/startTask.ts'
 import type { RunningWorker } from '../../../src/temporal/worker/createWorker.ts'
-import { createWorker } from '../../../src/temporal/worker/createWorker.ts'
+import { startWorker } from '../../../src/temporal/worker/createWorker.ts'
 import { installRuntime } from '../../../src/temporal/worker/runtime.ts'
 import type { WorkflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
@@ -97,17 +97,19 @@ export function testBundle(): Promise<WorkflowBundle> {
   return prepared
 }
 
-/** Starts a worker with 5 slots per family. */
+/** Starts a worker with so many slots per family. */
 export async function startTestWorker(
   settings: TemporalSettings,
   activities: ReturnType<typeof createActivities>,
+  slots = { A: 5, B: 5 },
 ): Promise<RunningWorker> {
-  return createWorker({
+  return startWorker({
     settings,
     activities,
     bundle: await testBundle(),
-    slots: { A: 5, B: 5 },
+    slots,
     shutdownGraceMs: 5_000,
+    onUnreachable: () => {},
   })
 }
 

@@ -66,7 +66,6 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
       },
       model: request.model,
       request,
-      origin: { taskId: 'task_test', attempt: 1 },
       upstreamKey: 'attempt-1',
       timeoutMs,
       ...options.call,

@@ -113,3 +113,39 @@ describe.concurrent('GET /v1/tasks/{id}/events', () => {
     expect(ids((await resumed).events).at(-1)).toBe(1_000)
   })
 })
+
+const waitFor = (prefer: string, path: string, method = 'GET') =>
+  fetch(client.url + path, { method, headers: { authorization: client.authorization, prefer } })
+
+describe('a lookup with `Prefer: wait=N`', () => {
+  it.each(['/v1/tasks/', '/v1/task/'])(
+    'is answered at the end of the task: %s [wait-1]',
+    async (path) => {
+      const prompt = `waiting at ${path}`
+      const { taskId, release } = await heldTask(prompt)
+      const answering = waitFor('wait=60', path + taskId)
+      await sleep(300)
+      await release()
+      const answer = await answering
+      expect(answer.headers.get('preference-applied')).toBe('wait=60')
+      expect(await answer.json()).toMatchObject({ task_id: taskId, status: 'succeeded' })
+    },
+  )
+
+  it('is answered after N seconds with the record as it is [wait-2]', async () => {
+    const { taskId, release } = await heldTask('waiting slow')
+    const path = `/v1/tasks/${taskId}`
+    const took = await timed(async () => {
+      const answer = await waitFor('wait=1', path)
+      expect(answer.headers.get('preference-applied')).toBe('wait=1')
+      expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+      expect(await answer.json()).toMatchObject({ status: 'processing' })
+    })
+    expect(took).toBeGreaterThan(950)
+    expect(took).toBeLessThan(5_000)
+    expect(await timed(() => waitFor('wait=60', path, 'HEAD'))).toBeLessThan(900)
+    expect(await timed(() => waitFor('wait=61', path))).toBeLessThan(900)
+    await release()
+    await client.ended(taskId)
+  })
+})

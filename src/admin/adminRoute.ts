@@ -3,7 +3,6 @@ import type { AdminCaller } from './authorize.ts'
 import type { AdminOperator, AdminParts, AdminRoute } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { inputMimeTypes } from '../domain/models/models.ts'
-import type { Result } from '../domain/result.ts'
 import { succeed } from '../domain/result.ts'
 import { sendJson, sendStream } from '../http/answers/sendBody.ts'
 import type { HttpFailure, RouteContext } from '../http/context.ts'
@@ -13,7 +12,7 @@ import { describeInput, receiveInput } from '../http/intake/receiveInput.ts'
 import type { Answer, Route } from '../http/route.ts'
 import { json } from '../http/route.ts'
 import { camelCase } from '../http/router.ts'
-import type { OperationFailure } from '../operations/operation.ts'
+import type { Done, OperationFailure } from '../operations/operation.ts'
 import { failureText } from '../operations/operation.ts'
 import type { StoredImage } from '../operations/taskContents.ts'
 import { noFields, parseFields } from '../schema/parseFields.ts'
@@ -40,8 +39,6 @@ type Asked<Params, Input> = {
   readonly params: Params
   readonly input: Input
 }
-
-type Done<Value> = Promise<Result<Value, OperationFailure>>
 
 /** Makes a route that answers JSON, or CSV where the request prefers that. */
 export function adminRoute<Params, Input>({

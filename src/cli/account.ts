@@ -7,8 +7,8 @@ import { defined } from '../domain/defined.ts'
 import type { RequestsLimit } from '../domain/accounts/limits.ts'
 import { requestsLimitText } from '../domain/accounts/limits.ts'
 import type { ModelId } from '../domain/models/models.ts'
-import type { AccountJson } from '../operations/accounts.ts'
 import * as accounts from '../operations/accounts.ts'
+import type { AccountJson } from '../store/accounts/accounts.ts'
 import {
   parseAccountName,
   parseInitialCredits,
@@ -123,7 +123,7 @@ function list(context: CliContext): Command {
     'account list',
     "account list --json | jq '.[] | select(.available < 1000)'",
   ).action(async () => {
-    const { data } = await accounts.listAccounts(await context.operator())
+    const { data } = valueOf(await accounts.listAccounts(await context.operator()))
     context.show({
       json: data,
       text: table(

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { shortTime, table } from './answer.ts'
+import { shortTime, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { listAudit } from '../operations/audit.ts'
@@ -28,7 +28,7 @@ function list(context: CliContext): Command {
     )
     .option('--limit <n>', 'maximum number of changes', parseLimit, 50)
     .action(async (filter: AuditFilter) => {
-      const { data } = await listAudit(await context.operator(), filter)
+      const { data } = valueOf(await listAudit(await context.operator(), filter))
       context.show({
         json: data,
         text: table(

@@ -19,7 +19,7 @@ function list(context: CliContext): Command {
     'list upstream channels with their pauses, calls under way and cooldowns',
     'channel list',
   ).action(async () => {
-    const { data } = await channels.listChannels(await context.operator())
+    const { data } = valueOf(await channels.listChannels(await context.operator()))
     context.show({ json: data, text: channelTable(data) })
   })
 }

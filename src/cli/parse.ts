@@ -5,7 +5,7 @@ import {
   topupIdPattern,
 } from '../domain/accounts/account.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
-import { budgetPeriods } from '../domain/accounts/budget.ts'
+import * as budgets from '../domain/accounts/budget.ts'
 import type { RequestsLimit } from '../domain/accounts/limits.ts'
 import {
   liveTasksLimitMax,
@@ -34,7 +34,6 @@ export function parseAccountName(text: string): string {
 /** Parses the initial credits of an account. 0 makes no deposit. */
 export const parseInitialCredits = wholeNumberParser('Credits are', 0, depositCreditsMax)
 const parseDeposit = wholeNumberParser('A topup is, with or without a minus,', 1, depositCreditsMax)
-const parseBudgetCredits = wholeNumberParser('The credits of a budget are', 1, depositCreditsMax)
 const parseLiveTasksLimit = wholeNumberParser('A limit of live tasks is', 1, liveTasksLimitMax)
 /** Parses the value of `--limit`: how many rows a command lists, or how many tasks it retries, at most. */
 export const parseLimit = wholeNumberParser('A limit is', 1, limitMax)
@@ -82,14 +81,9 @@ export function parseDaysAsMs(text: string): number {
 
 /** Parses a budget, such as `5000/day`. */
 export function parseBudget(text: string): Budget {
-  const [, credits, name] = /^(\d+)\/([a-z]+)$/.exec(text) ?? []
-  const period = budgetPeriods.find((one) => one === name)
-  if (credits === undefined || period === undefined) {
-    throw new InvalidArgumentError(
-      `A budget is credits per period, such as 5000/day. The periods are ${budgetPeriods.join(', ')}.`,
-    )
-  }
-  return { credits: parseBudgetCredits(credits), period }
+  const budget = budgets.parseBudget(text)
+  if (budget !== undefined) return budget
+  throw new InvalidArgumentError(`Write ${budgets.budgetForm}.`)
 }
 
 /** Parses a budget, or `none`. */

@@ -7,9 +7,9 @@ import type { CliContext } from './context.ts'
 import type { ManyOptions } from './many.ts'
 import { dryRunAnswer, manyAnswer, requireOneOrMany, withManyOptions } from './many.ts'
 import { defined } from '../domain/defined.ts'
-import type { Delivery } from '../domain/webhooks/delivery.ts'
-import type { DeliveryJson, RedeliveredMany } from '../operations/webhooks.ts'
+import type { RedeliveredMany } from '../operations/webhooks.ts'
 import * as webhooks from '../operations/webhooks.ts'
+import type { DeliveryJson } from '../store/webhooks/deliveries.ts'
 import type { WebhookJson } from '../store/webhooks/webhookAdmin.ts'
 import { parseLimit } from './parse.ts'
 
@@ -34,7 +34,7 @@ function list(context: CliContext): Command {
     })
 }
 
-type DeliveriesOptions = { readonly limit: number; readonly status?: Delivery['status'] }
+type DeliveriesOptions = { readonly limit: number; readonly status?: DeliveryJson['status'] }
 
 function deliveries(context: CliContext): Command {
   return createCommand(

@@ -38,7 +38,7 @@ export async function openDemoAccount(
     if (isValid) return kept
     const demo = { accountId: newAccountId(), name: 'demo', credits: demoCredits }
     await createAccount(pool, demo)
-    const { accountId } = (await findAccount(pool, demo.name)) ?? demo
+    const accountId = (await findAccount(pool, demo.name))?.account_id ?? demo.accountId
     const { secret, ...hashed } = newSecret(peppers[0])
     await createKey(pool, { keyId: newKeyId(), accountId, ...hashed })
     await writeSecretFile(keyPath, secret)

@@ -1,25 +1,16 @@
-import type { Account } from '../domain/accounts/account.ts'
-import { assertNever } from '../domain/assertNever.ts'
 import { accountCreditsMax, newAccountId } from '../domain/accounts/account.ts'
-import { limitsJson, requestsLimitText } from '../domain/accounts/limits.ts'
+import { requestsLimitText } from '../domain/accounts/limits.ts'
 import { defined } from '../domain/defined.ts'
-import { isoTime } from '../domain/isoTime.ts'
+import type { List } from '../domain/lists/list.ts'
 import type { ModelId } from '../domain/models/models.ts'
-import type { Result } from '../domain/result.ts'
-import { fail, succeed } from '../domain/result.ts'
-import type { AccountPage, TopUpRefusal } from '../store/accounts/accounts.ts'
+import { mapValue } from '../domain/result.ts'
+import type { AccountJson, AccountPage } from '../store/accounts/accounts.ts'
 import * as store from '../store/accounts/accounts.ts'
 import type { NewLimits } from '../store/accounts/limits.ts'
 import { setLimits } from '../store/accounts/limits.ts'
-import type { AnswerOf } from '../schema/answerOf.ts'
-import type { account } from '../schema/operators/accounts.ts'
 import { audited } from './audit.ts'
-import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { listOf, pageOf } from './operation.ts'
-
-export type AccountJson = AnswerOf<typeof account>
-
-type AccountResult = Promise<Result<AccountJson, OperationFailure>>
+import type { Done, OperationDeps } from './operation.ts'
+import { found, listed, missing, refuse } from './operation.ts'
 
 export type NewAccount = {
   readonly name: string
@@ -32,17 +23,16 @@ export type NewAccount = {
 export async function createAccount(
   deps: OperationDeps,
   { name, credits, models, limits }: NewAccount,
-): AccountResult {
+): Done<AccountJson> {
   const params = { credits, models, ...(limits && limitsParams(limits)) }
   const change = { action: 'account.create', target: name, params }
   return audited(deps, change, async (client) => {
     const account = { accountId: newAccountId(), name, credits }
     if (!(await store.createAccount(client, { ...account, ...defined({ models }) }))) {
-      const message = `An account named ${JSON.stringify(name)} already exists.`
-      return fail({ kind: 'refused', code: 'account_exists', message })
+      return refuse('account_exists', `An ${accountNamed(name)} already exists.`)
     }
     if (limits !== undefined) await setLimits(client, name, limits)
-    return found(await store.findAccount(client, name), name)
+    return found(await store.findAccount(client, name), accountNamed(name))
   })
 }
 
@@ -54,57 +44,43 @@ export type Topup = {
   readonly topupId?: string
 }
 
-/** Moves credits into an account or out of it. */
+/** Moves credits into an account or out of it. A topup whose id the account has already had moves nothing. */
 export async function topUpAccount(
   deps: OperationDeps,
   { name, credits, topupId }: Topup,
-): Promise<
-  Result<{ topup_id: string | null; credits: number; account: AccountJson }, OperationFailure>
-> {
+): Done<{ topup_id: string | null; credits: number; account: AccountJson }> {
   const params = { credits, topup_id: topupId }
   return audited(deps, { action: 'account.topup', target: name, params }, async (client) => {
-    const result = await store.topUp(client, name, credits, topupId)
-    if (result !== undefined && 'refused' in result) return fail(topUpFailure(result))
-    const account = found(result, name)
-    if (!account.ok) return account
-    return succeed({ topup_id: topupId ?? null, credits, account: account.value })
+    const balance = await store.lockBalance(client, name, topupId)
+    if (balance === undefined) return missing(accountNamed(name))
+    const { accountId, available, deposited, moved } = balance
+    if (moved !== null && moved !== credits) {
+      const message = `The topup with this id already moved ${moved} credits.`
+      return refuse('idempotency_conflict', message)
+    }
+    if (moved === null && deposited + credits > accountCreditsMax) {
+      const message = `The deposit is too large: the credits of an account, including spent credits, are limited to ${accountCreditsMax}.`
+      return refuse('credits_limit_exceeded', message)
+    }
+    if (moved === null && available + credits < 0) {
+      const message = `The account has ${available} credits available: no more can be taken back.`
+      return refuse('insufficient_credits', message)
+    }
+    if (moved === null) await store.moveCredits(client, accountId, credits, topupId)
+    const account = found(await store.findAccount(client, name), accountNamed(name))
+    return mapValue(account, (json) => ({ topup_id: topupId ?? null, credits, account: json }))
   })
-}
-
-function topUpFailure(refusal: TopUpRefusal): OperationFailure {
-  switch (refusal.refused) {
-    case 'beyond_limit':
-      return {
-        kind: 'refused',
-        code: 'credits_limit_exceeded',
-        message: `The deposit is too large: the credits of an account, including spent credits, are limited to ${accountCreditsMax}.`,
-      }
-    case 'not_available':
-      return {
-        kind: 'refused',
-        code: 'insufficient_credits',
-        message: `The account has ${refusal.available} credits available: no more can be taken back.`,
-      }
-    case 'other_credits':
-      return {
-        kind: 'refused',
-        code: 'idempotency_conflict',
-        message: `The topup with this id already moved ${refusal.credits} credits.`,
-      }
-    default:
-      return assertNever(refusal)
-  }
 }
 
 /** Sets the models that an account may use. Absent: all. Tasks that are accepted already are made. */
 export async function setAccountModels(
   deps: OperationDeps,
   { name, models }: { readonly name: string; readonly models?: readonly ModelId[] },
-): AccountResult {
+): Done<AccountJson> {
   const change = { action: 'account.models', target: name, params: { models: models ?? null } }
   return audited(deps, change, async (client) => {
     await store.setModels(client, name, models)
-    return found(await store.findAccount(client, name), name)
+    return found(await store.findAccount(client, name), accountNamed(name))
   })
 }
 
@@ -112,11 +88,11 @@ export async function setAccountModels(
 export async function setAccountLimits(
   deps: OperationDeps,
   { name, limits }: { readonly name: string; readonly limits: NewLimits },
-): AccountResult {
+): Done<AccountJson> {
   const change = { action: 'account.limit', target: name, params: limitsParams(limits) }
   return audited(deps, change, async (client) => {
     await setLimits(client, name, limits)
-    return found(await store.findAccount(client, name), name)
+    return found(await store.findAccount(client, name), accountNamed(name))
   })
 }
 
@@ -133,7 +109,7 @@ export async function changeAccount(
     readonly models?: readonly ModelId[] | null | undefined
     readonly limits?: NewLimits | undefined
   },
-): AccountResult {
+): Done<AccountJson> {
   if (models !== undefined) {
     const set = await setAccountModels(deps, { name, ...defined({ models }) })
     if (!set.ok || limits === undefined) return set
@@ -145,37 +121,19 @@ function limitsParams({ requests, liveTasks }: NewLimits) {
   return { requests: requests && requestsLimitText(requests), live_tasks: liveTasks }
 }
 
-export async function showAccount({ pool }: OperationDeps, name: string): AccountResult {
-  return found(await store.findAccount(pool, name), name)
+export async function showAccount({ pool }: OperationDeps, name: string): Done<AccountJson> {
+  return found(await store.findAccount(pool, name), accountNamed(name))
 }
 
 /** Lists accounts by name. */
 export async function listAccounts(
   { pool }: OperationDeps,
   page: AccountPage = {},
-): Promise<List<AccountJson>> {
-  return listOf((await store.listAccounts(pool, pageOf(page))).map(accountJson), page.limit)
+): Done<List<AccountJson>> {
+  return listed(await store.listAccounts(pool, page))
 }
 
-/** The failure for the name of no account. */
-export function noAccount(name: string): OperationFailure {
-  return { kind: 'not_found', what: `account named ${JSON.stringify(name)}` }
-}
-
-function found(account: Account | undefined, name: string): Result<AccountJson, OperationFailure> {
-  return account === undefined ? fail(noAccount(name)) : succeed(accountJson(account))
-}
-
-function accountJson(account: Account): AccountJson {
-  const { accountId, name, available, held, spent, models, limits, createdAtMs } = account
-  return {
-    account_id: accountId,
-    name,
-    available,
-    held,
-    spent,
-    models: models ?? null,
-    limits: limitsJson(limits),
-    created_at: isoTime(createdAtMs),
-  }
+/** Names an account in the failure for one that does not exist. */
+export function accountNamed(name: string): string {
+  return `account named ${JSON.stringify(name)}`
 }

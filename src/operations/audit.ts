@@ -1,10 +1,11 @@
 import type { PoolClient } from 'pg'
+import type { List } from '../domain/lists/list.ts'
 import type { Result } from '../domain/result.ts'
 import type { AuditEntry, AuditFilter, AuditJson } from '../store/audit.ts'
 import { insertAudit, readAudit } from '../store/audit.ts'
 import { withTransaction } from '../store/connection/transaction.ts'
-import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { codeOf, listOf, pageOf } from './operation.ts'
+import type { Done, OperationDeps, OperationFailure } from './operation.ts'
+import { codeOf, listed } from './operation.ts'
 
 /** What an operator changes. `params` must contain no secret. */
 export type Change = Pick<AuditEntry, 'action' | 'target' | 'params'>
@@ -17,8 +18,8 @@ export type Change = Pick<AuditEntry, 'action' | 'target' | 'params'>
 export async function audited<Value>(
   { pool, actor }: OperationDeps,
   change: Change,
-  work: (client: PoolClient) => Promise<Result<Value, OperationFailure>>,
-): Promise<Result<Value, OperationFailure>> {
+  work: (client: PoolClient) => Done<Value>,
+): Done<Value> {
   return withTransaction<Result<Value, OperationFailure>>(pool, async (client) => {
     await client.query('savepoint unchanged')
     const result = await work(client)
@@ -33,6 +34,6 @@ export async function audited<Value>(
 export async function listAudit(
   { pool }: OperationDeps,
   filter: AuditFilter,
-): Promise<List<AuditJson>> {
-  return listOf(await readAudit(pool, pageOf(filter)), filter.limit)
+): Done<List<AuditJson>> {
+  return listed(await readAudit(pool, filter))
 }

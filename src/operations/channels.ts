@@ -1,35 +1,40 @@
-import type { Result } from '../domain/result.ts'
-import { fail, succeed } from '../domain/result.ts'
+import type { List } from '../domain/lists/list.ts'
+import { succeed } from '../domain/result.ts'
 import type { ChannelJson } from '../store/channels/channelAdmin.ts'
 import * as store from '../store/channels/channelAdmin.ts'
 import type { ChannelCheck } from '../upstream/checkChannel.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { check } from '../schema/operators/channels.ts'
 import { audited } from './audit.ts'
-import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { listOf } from './operation.ts'
-
-type ChannelResult = Promise<Result<ChannelJson, OperationFailure>>
+import type { Page } from '../store/readPage.ts'
+import type { Done, OperationDeps } from './operation.ts'
+import { found, listed, missing } from './operation.ts'
 
 /** Lists the channels that any worker has had, by name. */
-export async function listChannels({ pool }: OperationDeps): Promise<List<ChannelJson>> {
-  return listOf(await store.listChannels(pool))
+export async function listChannels(
+  { pool }: OperationDeps,
+  page: Page = {},
+): Done<List<ChannelJson>> {
+  return listed(await store.listChannels(pool, page))
 }
 
 export type Pause = { readonly name: string; readonly reason: string }
 
 /** Pauses a channel. One that is paused already keeps the time and the reason of its pause. */
-export async function pauseChannel(deps: OperationDeps, { name, reason }: Pause): ChannelResult {
+export async function pauseChannel(
+  deps: OperationDeps,
+  { name, reason }: Pause,
+): Done<ChannelJson> {
   const change = { action: 'channel.pause', target: name, params: { reason } }
   return audited(deps, change, async (client) =>
-    found(await store.pauseChannel(client, name, reason), name),
+    found(await store.pauseChannel(client, name, reason), channelNamed(name)),
   )
 }
 
 /** Ends the pause and the cooldowns of a channel. */
-export async function resumeChannel(deps: OperationDeps, name: string): ChannelResult {
+export async function resumeChannel(deps: OperationDeps, name: string): Done<ChannelJson> {
   return audited(deps, { action: 'channel.resume', target: name, params: {} }, async (client) =>
-    found(await store.resumeChannel(client, name), name),
+    found(await store.resumeChannel(client, name), channelNamed(name)),
   )
 }
 
@@ -41,14 +46,10 @@ export type CheckDeps = {
 }
 
 /** Makes one call on a channel that costs nothing. Changes nothing. */
-export async function checkChannel(
-  deps: CheckDeps,
-  name: string,
-): Promise<Result<ChannelCheckJson, OperationFailure>> {
+export async function checkChannel(deps: CheckDeps, name: string): Done<ChannelCheckJson> {
   const checked = await deps.checkChannel(name)
   if (checked === undefined) {
-    const what = `channel named ${JSON.stringify(name)} in the operator's file (DARKROOM_CONFIG)`
-    return fail({ kind: 'not_found', what })
+    return missing(`${channelNamed(name)} in the operator's file (DARKROOM_CONFIG)`)
   }
   const { result, url, header, httpStatus, latencyMs, reason } = checked
   return succeed({
@@ -62,10 +63,6 @@ export async function checkChannel(
   })
 }
 
-function found(
-  channel: ChannelJson | undefined,
-  name: string,
-): Result<ChannelJson, OperationFailure> {
-  if (channel !== undefined) return succeed(channel)
-  return fail({ kind: 'not_found', what: `channel named ${JSON.stringify(name)}` })
+function channelNamed(name: string): string {
+  return `channel named ${JSON.stringify(name)}`
 }

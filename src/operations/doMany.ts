@@ -1,5 +1,4 @@
-import type { Result } from '../domain/result.ts'
-import type { OperationFailure } from './operation.ts'
+import type { Done } from './operation.ts'
 import { codeOf, failureText } from './operation.ts'
 
 /** Why one of many was refused. */
@@ -9,12 +8,12 @@ export type Refusal = { readonly reason: string; readonly message: string }
 export type Progress = { readonly done: number; readonly refused: number; readonly total: number }
 
 /** Does the same to many things, one after the other. A refusal does not stop it. */
-export async function doMany<Done>(
+export async function doMany<Value>(
   ids: readonly string[],
-  doOne: (id: string) => Promise<Result<Done, OperationFailure>>,
+  doOne: (id: string) => Done<Value>,
   onProgress: (progress: Progress) => void = () => {},
 ) {
-  const done: Done[] = []
+  const done: Value[] = []
   const refused: (Refusal & { readonly id: string })[] = []
   for (const id of ids) {
     onProgress({ done: done.length, refused: refused.length, total: ids.length })

@@ -1,18 +1,19 @@
 import type { Budget } from '../domain/accounts/budget.ts'
 import { budgetText } from '../domain/accounts/budget.ts'
 import { defined } from '../domain/defined.ts'
-import type { Result } from '../domain/result.ts'
-import { fail, succeed } from '../domain/result.ts'
+import type { List } from '../domain/lists/list.ts'
+import { succeed } from '../domain/result.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
-import type { KeyJson, KeyPage } from '../store/accounts/apiKeys.ts'
-import { createKey, listKeys, readKey, revokeKey } from '../store/accounts/apiKeys.ts'
+import type { KeyJson } from '../store/accounts/apiKeys.ts'
+import { createKey, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import { setBudget } from '../store/accounts/budgets.ts'
+import type { Page } from '../store/readPage.ts'
 import type { Pepper } from '../tasks/apiKeys.ts'
 import { newKeyId, newSecret } from '../tasks/apiKeys.ts'
-import { noAccount } from './accounts.ts'
+import { accountNamed } from './accounts.ts'
 import { audited } from './audit.ts'
-import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { listOf, pageOf, unknownAfter } from './operation.ts'
+import type { Done, OperationDeps } from './operation.ts'
+import { found, listed, missing } from './operation.ts'
 
 export type NewKey = {
   /** The name of the account. */
@@ -30,7 +31,7 @@ export type KeyDeps = OperationDeps & {
 export async function issueKey(
   deps: KeyDeps,
   { account, expiresInMs, budget }: NewKey,
-): Promise<Result<KeyJson & { readonly secret: string }, OperationFailure>> {
+): Done<KeyJson & { readonly secret: string }> {
   const pepper = deps.pepper()
   const keyId = newKeyId()
   const params = {
@@ -39,10 +40,10 @@ export async function issueKey(
   }
   return audited(deps, { action: 'key.create', target: account, params }, async (client) => {
     const owner = await findAccount(client, account)
-    if (owner === undefined) return fail(noAccount(account))
+    if (owner === undefined) return missing(accountNamed(account))
     const { secret, ...hashed } = newSecret(pepper)
     const terms = defined({ expiresInMs, budget })
-    const key = await createKey(client, { keyId, accountId: owner.accountId, ...hashed, ...terms })
+    const key = await createKey(client, { keyId, accountId: owner.account_id, ...hashed, ...terms })
     return succeed({ ...key, secret })
   })
 }
@@ -50,40 +51,31 @@ export async function issueKey(
 /** Lists the keys of an account, oldest first. */
 export async function listAccountKeys(
   { pool }: OperationDeps,
-  { account, ...page }: KeyPage & { readonly account: string },
-): Promise<Result<List<KeyJson>, OperationFailure>> {
-  const found = await findAccount(pool, account)
-  if (found === undefined) return fail(noAccount(account))
-  const { after } = page
-  if (after !== undefined && (await readKey(pool, after))?.account !== account) {
-    return fail(unknownAfter)
-  }
-  const keys = await listKeys(pool, found.accountId, pageOf(page))
-  return succeed(listOf(keys, page.limit))
+  { account, ...page }: Page & { readonly account: string },
+): Done<List<KeyJson>> {
+  const owner = await findAccount(pool, account)
+  if (owner === undefined) return missing(accountNamed(account))
+  return listed(await listKeys(pool, owner.account_id, page))
 }
 
 /** Sets or removes the budget of a key. What the present period holds or has spent counts from the start. */
 export async function setKeyBudget(
   deps: OperationDeps,
   { keyId, budget }: { readonly keyId: string; readonly budget?: Budget },
-): Promise<Result<KeyJson, OperationFailure>> {
+): Done<KeyJson> {
   const params = { budget: budget === undefined ? null : budgetText(budget) }
   return audited(deps, { action: 'key.budget', target: keyId, params }, async (client) =>
-    found(await setBudget(client, keyId, budget), keyId),
+    found(await setBudget(client, keyId, budget), keyWithId(keyId)),
   )
 }
 
 /** Revokes a key. One that is revoked already keeps its time of revocation. */
-export async function revokeApiKey(
-  deps: OperationDeps,
-  keyId: string,
-): Promise<Result<KeyJson, OperationFailure>> {
+export async function revokeApiKey(deps: OperationDeps, keyId: string): Done<KeyJson> {
   return audited(deps, { action: 'key.revoke', target: keyId, params: {} }, async (client) =>
-    found(await revokeKey(client, keyId), keyId),
+    found(await revokeKey(client, keyId), keyWithId(keyId)),
   )
 }
 
-function found(key: KeyJson | undefined, keyId: string): Result<KeyJson, OperationFailure> {
-  if (key !== undefined) return succeed(key)
-  return fail({ kind: 'not_found', what: `API key ${JSON.stringify(keyId)}` })
+function keyWithId(keyId: string): string {
+  return `API key ${JSON.stringify(keyId)}`
 }

@@ -1,13 +1,12 @@
-import type { Result } from '../domain/result.ts'
 import { succeed } from '../domain/result.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { cancelledMany, retriedMany } from '../schema/operators/tasks.ts'
 import type { TaskFilter } from '../store/tasks/listTasks.ts'
 import type { Progress, Refusal } from './doMany.ts'
 import { doMany } from './doMany.ts'
-import type { OperationFailure } from './operation.ts'
 import type { CancelDeps, RetryDeps } from './tasks.ts'
 import { cancelInDatabase, matchingTasks, retryTask } from './tasks.ts'
+import type { Done } from './operation.ts'
 
 /** Which tasks, newest first and at most so many. A dry run only names them. */
 export type ManyTasks<Filter> = {
@@ -25,11 +24,11 @@ export type RetriedMany = AnswerOf<typeof retriedMany>
 export async function retryTasks(
   deps: RetryDeps,
   { filter, limit, dryRun, onProgress }: ManyTasks<RetryFilter>,
-): Promise<Result<RetriedMany, OperationFailure>> {
+): Done<RetriedMany> {
   const failed = { ...filter, status: 'failed', notRetried: true, limit } as const
   const listed = await matchingTasks(deps, failed)
   if (!listed.ok) return listed
-  const taskIds = listed.value.map(({ task }) => task.taskId)
+  const taskIds = listed.value.data.map(({ task }) => task.taskId)
   if (dryRun) return succeed({ would_retry: taskIds })
   const { done, refused } = await doMany(taskIds, (id) => retryTask(deps, id), onProgress)
   return succeed({ retried: done, refused: refused.map(refusedTask) })
@@ -46,13 +45,13 @@ export type CancelledMany = AnswerOf<typeof cancelledMany>
 export async function cancelTasks(
   deps: CancelDeps,
   { filter, limit, dryRun, onProgress }: ManyTasks<CancelFilter>,
-): Promise<Result<CancelledMany, OperationFailure>> {
+): Done<CancelledMany> {
   const taskIds: string[] = []
   const statuses = filter.status === undefined ? liveStatuses : [filter.status]
   for (const status of statuses) {
     const listed = await matchingTasks(deps, { ...filter, status, limit })
     if (!listed.ok) return listed
-    taskIds.push(...listed.value.map(({ task }) => task.taskId))
+    taskIds.push(...listed.value.data.map(({ task }) => task.taskId))
   }
   taskIds.splice(limit)
   if (dryRun) return succeed({ would_cancel: taskIds })

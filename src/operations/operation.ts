@@ -1,4 +1,7 @@
 import type { Pool } from 'pg'
+import type { List, ListPage } from '../domain/lists/list.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
 
 /**
  * What every operation works with. An operation is what an operator does. It returns the JSON that `darkroom --json` and
@@ -25,6 +28,27 @@ export type OperationFailure =
       readonly param?: string
     }
 
+/** What an operation did, or why it was not done. */
+export type Done<Value> = Promise<Result<Value, OperationFailure>>
+
+/** Refuses an operation. `message` is a sentence. */
+export function refuse(code: string, message: string) {
+  return fail<OperationFailure>({ kind: 'refused', code, message })
+}
+
+/** Returns the failure for what does not exist. `what` completes the sentence "There is no ….". */
+export function missing(what: string) {
+  return fail<OperationFailure>({ kind: 'not_found', what })
+}
+
+/** Returns a value, or the failure for one that does not exist. */
+export function found<Value>(
+  value: Value | undefined,
+  what: string,
+): Result<Value, OperationFailure> {
+  return value === undefined ? missing(what) : succeed(value)
+}
+
 /** Returns the failure of an operation as a sentence. */
 export function failureText(failure: OperationFailure): string {
   return failure.kind === 'not_found' ? `There is no ${failure.what}.` : failure.message
@@ -35,27 +59,14 @@ export function codeOf(failure: OperationFailure): string {
   return failure.kind === 'refused' ? failure.code : failure.kind
 }
 
-/** The failure for a wrong input. `message` is a sentence. */
-export function invalidValue(param: string, message: string): OperationFailure {
-  return { kind: 'refused', code: 'invalid_value', message, param }
+/** Refuses a wrong input. `message` is a sentence. */
+export function invalidValue(param: string, message: string) {
+  return fail<OperationFailure>({ kind: 'refused', code: 'invalid_value', message, param })
 }
 
-/** The failure of a list that should go on after an id that is not in it. */
-export const unknownAfter = invalidValue('after', '`after` must be the id of a row of this list.')
-
-/** One page of a list. With `has_more` more rows follow the last one. */
-export type List<Row> = {
-  readonly object: 'list'
-  readonly data: readonly Row[]
-  readonly has_more: boolean
-}
-
-/** Returns one page of `rows`, which has one row more than `limit` when more follow. Without a limit, all of them. */
-export function listOf<Row>(rows: readonly Row[], limit = rows.length): List<Row> {
-  return { object: 'list', data: rows.slice(0, limit), has_more: rows.length > limit }
-}
-
-/** Returns the page that must be read for `listOf`: one row more. */
-export function pageOf<Page extends { readonly limit?: number }>(page: Page): Page {
-  return page.limit === undefined ? page : { ...page, limit: page.limit + 1 }
+/** Returns a page of a list, or the failure of one that should begin after an id that is not in the list. */
+export function listed<Row>(page: ListPage<Row>): Result<List<Row>, OperationFailure> {
+  return page === 'unknown_after'
+    ? invalidValue('after', '`after` must be the id of a row of this list.')
+    : succeed(page)
 }

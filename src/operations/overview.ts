@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import type { UsageQuery, UsageRow } from '../domain/accounts/usage.ts'
 import { isoTime } from '../domain/isoTime.ts'
+import type { List } from '../domain/lists/list.ts'
+import { listOf } from '../domain/lists/list.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
@@ -9,8 +11,7 @@ import type { Found } from '../store/operator/findById.ts'
 import { findById } from '../store/operator/findById.ts'
 import { readOverview } from '../store/operator/readOverview.ts'
 import { readQueue } from '../store/operator/readQueue.ts'
-import type { List, OperationDeps } from './operation.ts'
-import { listOf } from './operation.ts'
+import type { OperationDeps } from './operation.ts'
 
 /** `days`: today and the 13 days before it. */
 export type OverviewJson = AnswerOf<typeof overview>
@@ -31,9 +32,8 @@ export async function showOverview({ pool }: Pick<OperationDeps, 'pool'>): Promi
   ]
   const days = Array.from({ length: daysShown }, (_, n): OverviewJson['days'][number] => {
     const day = isoTime(todayMs - (daysShown - 1 - n) * dayMs).slice(0, 10)
-    const ends = rows.find((row) => row.startTime?.startsWith(day))
-    const { succeeded = 0, failed = 0, credits = 0 } = ends ?? {}
-    return { day, succeeded, failed, credits }
+    const ends = rows.find((row) => row.day === day)
+    return { day, succeeded: 0, failed: 0, ...ends?.tasks, credits: ends?.credits ?? 0 }
   })
   return { object: 'overview', ...now, days }
 }
@@ -61,7 +61,7 @@ async function countDays(
 ): Promise<readonly UsageRow[]> {
   const usage = await readUsage(pool, undefined, { ...period, groupBy: ['day'] })
   if (usage === 'too_many_rows') throw new Error('Bug: two weeks have too many days')
-  return usage.rows
+  return usage.data
 }
 
 export type QueueJson = AnswerOf<typeof queue>

@@ -1,8 +1,7 @@
 import type { Json, JsonObject } from '../domain/json.ts'
 import type { ImageMimeType } from '../domain/models/models.ts'
 import type { BlobStore, FoundBlob } from '../domain/ports/blobStore.ts'
-import type { Result } from '../domain/result.ts'
-import { fail, succeed } from '../domain/result.ts'
+import { succeed } from '../domain/result.ts'
 import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { publicStatus } from '../domain/tasks/taskRecord.ts'
 import { answerImageKey } from '../domain/upstream/answerMeta.ts'
@@ -11,8 +10,8 @@ import { readTaskOfImage } from '../store/tasks/readTask.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { taskRequest } from '../schema/operators/tasks.ts'
 import { audited } from './audit.ts'
-import type { OperationDeps, OperationFailure } from './operation.ts'
-import { noTask } from './tasks.ts'
+import type { Done, OperationDeps } from './operation.ts'
+import { missing, refuse } from './operation.ts'
 
 // What clients sent and got. Each look is recorded, because prompts and images are private.
 
@@ -24,7 +23,7 @@ export type StoredImage = { readonly mimeType: ImageMimeType; readonly blob: Fou
 export async function showRequest(
   deps: OperationDeps,
   taskId: string,
-): Promise<Result<AnswerOf<typeof taskRequest>, OperationFailure>> {
+): Done<AnswerOf<typeof taskRequest>> {
   const request = await lookAtRequest(deps, taskId, {})
   if (!request.ok) return request
   const { model, action, size, quality, body, inputs } = request.value
@@ -43,57 +42,48 @@ export async function showRequest(
 export async function openSourceImage(
   deps: ContentDeps,
   { taskId, n }: { readonly taskId: string; readonly n: number },
-): Promise<Result<StoredImage, OperationFailure>> {
+): Done<StoredImage> {
   const request = await lookAtRequest(deps, taskId, { image: n })
   if (!request.ok) return request
   const input = request.value.inputs[n - 1]
-  if (input === undefined)
-    return fail({ kind: 'not_found', what: `source image ${n} of ${taskId}` })
+  if (input === undefined) return missing(`source image ${n} of ${taskId}`)
   const blob = await deps.blobs.read(input.blobKey)
-  return blob === undefined ? fail(inputsGone) : succeed({ mimeType: input.mimeType, blob })
+  return blob === undefined ? inputsGone : succeed({ mimeType: input.mimeType, blob })
 }
 
 /** Opens the image that was made. */
-export async function openTaskImage(
-  deps: ContentDeps,
-  taskId: string,
-): Promise<Result<StoredImage, OperationFailure>> {
+export async function openTaskImage(deps: ContentDeps, taskId: string): Done<StoredImage> {
   const change = { action: 'task.image', target: taskId, params: {} }
   const found = await audited(deps, change, async (client) => {
     const task = await readTaskOfImage(client, taskId)
-    if (task === undefined) return fail(noTask(taskId))
+    if (task === undefined) return missing(`task ${taskId}`)
     const image = publicStatus(task) === 'succeeded' ? task.asset : undefined
-    return image === undefined ? fail(noImage) : succeed(image)
+    return image === undefined ? noImage : succeed(image)
   })
   if (!found.ok) return found
   const { answerId, mimeType } = found.value
   const blob = await deps.blobs.read(answerImageKey(answerId))
-  return blob === undefined ? fail(noImage) : succeed({ mimeType, blob })
+  return blob === undefined ? noImage : succeed({ mimeType, blob })
 }
 
 function lookAtRequest(
   deps: OperationDeps,
   taskId: string,
   params: { readonly image?: number },
-): Promise<Result<ImageRequest, OperationFailure>> {
+): Done<ImageRequest> {
   const change = { action: 'task.request', target: taskId, params }
   return audited(deps, change, async (client) => {
     const request = await readRequest(client, taskId)
-    if (request === 'unknown') return fail(noTask(taskId))
-    return request === undefined ? fail(inputsGone) : succeed(request)
+    if (request === 'unknown') return missing(`task ${taskId}`)
+    return request === undefined ? inputsGone : succeed(request)
   })
 }
 
-const inputsGone: OperationFailure = {
-  kind: 'refused',
-  code: 'inputs_gone',
-  message: 'The prompt and the source images of the task are no longer stored.',
-}
-const noImage: OperationFailure = {
-  kind: 'refused',
-  code: 'no_image',
-  message: 'The task has no image, or it has expired.',
-}
+const inputsGone = refuse(
+  'inputs_gone',
+  'The prompt and the source images of the task are no longer stored.',
+)
+const noImage = refuse('no_image', 'The task has no image, or it has expired.')
 
 /** Returns every text part of a document, in its order. */
 function textsOf({ systemInstruction, contents }: ContentDocument): string {

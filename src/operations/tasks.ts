@@ -2,9 +2,9 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { newTaskId } from '../domain/ids.ts'
 import { isoTime } from '../domain/isoTime.ts'
+import type { List } from '../domain/lists/list.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
-import type { Result } from '../domain/result.ts'
-import { fail, succeed } from '../domain/result.ts'
+import { succeed } from '../domain/result.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
 import { taskRecord } from '../domain/tasks/taskRecord.ts'
@@ -20,11 +20,11 @@ import type { TaskSummary, TimelineEvent } from '../store/tasks/readTaskDetail.t
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import type { RetryResult } from '../store/tasks/retryTask.ts'
 import * as retries from '../store/tasks/retryTask.ts'
-import { noAccount } from './accounts.ts'
+import { accountNamed } from './accounts.ts'
 import { audited } from './audit.ts'
-import { csvOf } from '../domain/csv.ts'
-import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { invalidValue, listOf, pageOf } from './operation.ts'
+import { csvOf } from '../domain/lists/csv.ts'
+import type { Done, OperationDeps } from './operation.ts'
+import { listed, missing, refuse } from './operation.ts'
 
 /** The record that the task's client sees, with its account and key. */
 export type TaskRow = TaskRecord & { readonly account: string; readonly key_id: string }
@@ -36,20 +36,17 @@ export type ListTasksDeps = OperationDeps & {
 }
 
 /** Lists tasks, newest first. */
-export async function listTasks(
-  deps: ListTasksDeps,
-  filter: TaskFilter,
-): Promise<Result<List<TaskRow>, OperationFailure>> {
+export async function listTasks(deps: ListTasksDeps, filter: TaskFilter): Done<List<TaskRow>> {
   const { capabilities, assetUrl } = deps
-  const listed = await matchingTasks(deps, pageOf(filter))
-  if (!listed.ok) return listed
+  const matching = await matchingTasks(deps, filter)
+  if (!matching.ok) return matching
   const models = capabilities()
-  const rows = listed.value.map(({ task, accountName, keyId }) => {
+  const data = matching.value.data.map(({ task, accountName, keyId }) => {
     const url = assetUrl?.(task)
     const record = taskRecord(task, models[task.model].usualDurationMs, url ? { url } : undefined)
     return { ...record, account: accountName, key_id: keyId }
   })
-  return succeed(listOf(rows, filter.limit))
+  return succeed({ ...matching.value, data })
 }
 
 const csvColumns = [
@@ -77,17 +74,14 @@ export function tasksCsv({ data }: List<TaskRow>): string {
 export async function matchingTasks(
   { pool }: Pick<OperationDeps, 'pool'>,
   filter: TaskFilter,
-): Promise<Result<readonly store.ListedTask[], OperationFailure>> {
-  const listed = await store.listTasks(pool, filter)
-  if (listed === 'unknown_after') {
-    return fail(invalidValue('after', 'There is no task with this id.'))
-  }
+): Done<List<store.ListedTask>> {
+  const page = listed(await store.listTasks(pool, filter))
   const { account } = filter
-  const mayBeUnknown = listed.length === 0 && account !== undefined
+  const mayBeUnknown = page.ok && page.value.data.length === 0 && account !== undefined
   if (mayBeUnknown && (await findAccount(pool, account)) === undefined) {
-    return fail(noAccount(account))
+    return missing(accountNamed(account))
   }
-  return succeed(listed)
+  return page
 }
 
 export type ShowTaskDeps = OperationDeps & {
@@ -101,9 +95,9 @@ export type TaskStory = TaskSummary & { readonly timeline: readonly EventJson[] 
 export async function showTask(
   { pool, workflowUrl }: ShowTaskDeps,
   taskId: string,
-): Promise<Result<TaskStory, OperationFailure>> {
+): Done<TaskStory> {
   const detail = await readTaskDetail(pool, taskId)
-  if (detail === undefined) return fail(noTask(taskId))
+  if (detail === undefined) return missing(`task ${taskId}`)
   // Temporal has a run only for a task whose workflow was started. A synchronous task whose first call decided
   // its end has no workflow.
   const hasRun = detail.task.startedAtMs !== undefined
@@ -134,7 +128,7 @@ export type CancelDeps = OperationDeps & {
 export async function cancelTask(
   deps: CancelDeps,
   taskId: string,
-): Promise<Result<{ readonly cancelled: true }, OperationFailure>> {
+): Done<{ readonly cancelled: true }> {
   const result = await cancelInDatabase(deps, taskId)
   if (result.ok) await deps.endRuns([taskId])
   return result
@@ -144,15 +138,15 @@ export async function cancelTask(
 export async function cancelInDatabase(
   deps: OperationDeps & Pick<CancelDeps, 'lifetimes'>,
   taskId: string,
-): Promise<Result<{ readonly cancelled: true }, OperationFailure>> {
+): Done<{ readonly cancelled: true }> {
   const change = { action: 'task.cancel', target: taskId, params: {} }
   return audited(deps, change, async (client) => {
     // No process is told: those that wait for the end of the task read its row each second.
     const endDeps = { ...deps.lifetimes, pool: client, announceEnd: () => {} }
     const result = await ends.cancelTask(endDeps, taskId, 'asked')
     if (result === 'cancelled') return succeed({ cancelled: true })
-    if (result === 'missing') return fail(noTask(taskId))
-    return fail({ kind: 'refused', code: result, message: `Not cancelled: ${whyNot(result)}` })
+    if (result === 'missing') return missing(`task ${taskId}`)
+    return refuse(result, `Not cancelled: ${whyNot(result)}`)
   })
 }
 
@@ -181,10 +175,7 @@ export type Retried = { readonly task_id: string; readonly retry_of: string }
 /**
  * Retries a failed task: makes a new task with today's price and a new deadline. The reconciler starts its workflow.
  */
-export async function retryTask(
-  deps: RetryDeps,
-  taskId: string,
-): Promise<Result<Retried, OperationFailure>> {
+export async function retryTask(deps: RetryDeps, taskId: string): Done<Retried> {
   const terms = deps.terms()
   const change = { action: 'task.retry', target: taskId, params: {} }
   return audited(deps, change, async (client) => {
@@ -194,8 +185,8 @@ export async function retryTask(
       termsOf: (request) => taskTerms(terms, request),
     })
     if (result.kind === 'retried') return succeed({ task_id: result.taskId, retry_of: taskId })
-    if (result.kind === 'unknown') return fail(noTask(taskId))
-    return fail({ kind: 'refused', code: result.kind, message: `${taskId} ${notRetried(result)}` })
+    if (result.kind === 'unknown') return missing(`task ${taskId}`)
+    return refuse(result.kind, `${taskId} ${notRetried(result)}`)
   })
 }
 
@@ -212,9 +203,4 @@ function notRetried(result: Exclude<RetryResult, { readonly kind: 'retried' | 'u
     default:
       return assertNever(result)
   }
-}
-
-/** The failure for the id of no task. */
-export function noTask(taskId: string): OperationFailure {
-  return { kind: 'not_found', what: `task ${taskId}` }
 }

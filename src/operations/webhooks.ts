@@ -1,64 +1,50 @@
-import type { Result } from '../domain/result.ts'
-import { fail, succeed } from '../domain/result.ts'
-import { deliveryRecord } from '../domain/webhooks/delivery.ts'
+import type { List } from '../domain/lists/list.ts'
+import { succeed } from '../domain/result.ts'
 import { findAccount } from '../store/accounts/accounts.ts'
-import type { DeliveryPage } from '../store/webhooks/deliveries.ts'
+import type { Page } from '../store/readPage.ts'
+import type { DeliveryJson, DeliveryPage } from '../store/webhooks/deliveries.ts'
 import * as store from '../store/webhooks/deliveries.ts'
-import type { WebhookJson, WebhookPage } from '../store/webhooks/webhookAdmin.ts'
+import type { WebhookJson } from '../store/webhooks/webhookAdmin.ts'
 import { hasWebhook, listAllWebhooks } from '../store/webhooks/webhookAdmin.ts'
 import { closeWebhook, endPending } from '../store/webhooks/webhooks.ts'
-import { noAccount } from './accounts.ts'
+import { accountNamed } from './accounts.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { redelivered } from '../schema/operators/webhooks.ts'
 import { audited } from './audit.ts'
 import { doMany } from './doMany.ts'
-import type { List, OperationDeps, OperationFailure } from './operation.ts'
-import { listOf, pageOf, unknownAfter } from './operation.ts'
+import type { Done, OperationDeps } from './operation.ts'
+import { listed, missing, refuse } from './operation.ts'
 
-export type DeliveryJson = ReturnType<typeof deliveryRecord>
-
-/** Lists webhooks, newest first. */
+/** Lists the webhooks of the account with this name, or of all, newest first. */
 export async function listWebhooks(
   { pool }: OperationDeps,
-  page: WebhookPage = {},
-): Promise<Result<List<WebhookJson>, OperationFailure>> {
-  const { account, after, limit } = page
+  page: Page & { readonly account?: string } = {},
+): Done<List<WebhookJson>> {
+  const { account } = page
   if (account !== undefined && (await findAccount(pool, account)) === undefined) {
-    return fail(noAccount(account))
+    return missing(accountNamed(account))
   }
-  if (after !== undefined && !(await hasWebhook(pool, after))) return fail(unknownAfter)
-  return succeed(listOf(await listAllWebhooks(pool, pageOf(page)), limit))
+  return listed(await listAllWebhooks(pool, page))
 }
 
 /** Lists the deliveries of a webhook, newest first. */
 export async function listWebhookDeliveries(
   { pool }: OperationDeps,
   { webhookId, ...page }: DeliveryPage & { readonly webhookId: string },
-): Promise<Result<List<DeliveryJson>, OperationFailure>> {
-  if (!(await hasWebhook(pool, webhookId))) return fail(noWebhook(webhookId))
-  const { after, limit } = page
-  if (after !== undefined && (await store.readDelivery(pool, webhookId, after)) === undefined) {
-    return fail(unknownAfter)
-  }
-  const deliveries = await store.listDeliveries(pool, webhookId, { ...page, limit: limit + 1 })
-  return succeed(listOf(deliveries.map(deliveryRecord), limit))
+): Done<List<DeliveryJson>> {
+  if (!(await hasWebhook(pool, webhookId))) return missing(`webhook ${webhookId}`)
+  return listed(await store.listDeliveries(pool, webhookId, page))
 }
 
 /** Makes a delivery due now, with the same id. Refused while its webhook is disabled. */
-export async function redeliver(
-  deps: OperationDeps,
-  deliveryId: string,
-): Promise<Result<DeliveryJson, OperationFailure>> {
+export async function redeliver(deps: OperationDeps, deliveryId: string): Done<DeliveryJson> {
   const change = { action: 'webhook.redeliver', target: deliveryId, params: {} }
   return audited(deps, change, async (client) => {
     const delivery = await store.redeliver(client, deliveryId)
-    if (delivery === 'missing') {
-      const what = `delivery ${deliveryId}, or its webhook is deleted`
-      return fail({ kind: 'not_found', what })
-    }
-    if (delivery !== 'disabled') return succeed(deliveryRecord(delivery))
+    if (delivery === 'missing') return missing(`delivery ${deliveryId}, or its webhook is deleted`)
+    if (delivery !== 'disabled') return succeed(delivery)
     const message = 'The webhook of this delivery is disabled. Its account can enable it.'
-    return fail({ kind: 'refused', code: 'webhook_disabled', message })
+    return refuse('webhook_disabled', message)
   })
 }
 
@@ -74,10 +60,10 @@ export type RedeliveredMany = AnswerOf<typeof redelivered>
 export async function redeliverFailed(
   deps: OperationDeps,
   { webhookId, limit, dryRun }: RedeliverMany,
-): Promise<Result<RedeliveredMany, OperationFailure>> {
-  const listed = await listWebhookDeliveries(deps, { webhookId, limit, status: 'failed' })
-  if (!listed.ok) return listed
-  const deliveryIds = listed.value.data.map(({ delivery_id }) => delivery_id)
+): Done<RedeliveredMany> {
+  const failed = await listWebhookDeliveries(deps, { webhookId, limit, status: 'failed' })
+  if (!failed.ok) return failed
+  const deliveryIds = failed.value.data.map(({ delivery_id }) => delivery_id)
   if (dryRun) return succeed({ would_redeliver: deliveryIds })
   const { done, refused } = await doMany(deliveryIds, (id) => redeliver(deps, id))
   return succeed({
@@ -90,33 +76,33 @@ export async function redeliverFailed(
 export async function disableWebhook(
   deps: OperationDeps,
   webhookId: string,
-): Promise<Result<{ readonly webhook_id: string; readonly status: 'disabled' }, OperationFailure>> {
-  const result = await end(deps, webhookId, 'disabled')
-  return result.ok ? succeed({ webhook_id: webhookId, status: 'disabled' }) : result
+): Done<{ readonly webhook_id: string; readonly status: 'disabled' }> {
+  return end(deps, 'webhook.disable', { webhook_id: webhookId, status: 'disabled' })
 }
 
 /** Deletes a webhook. What it has pending fails. */
 export async function deleteWebhook(
   deps: OperationDeps,
   webhookId: string,
-): Promise<Result<{ readonly webhook_id: string; readonly deleted: true }, OperationFailure>> {
-  const result = await end(deps, webhookId, 'deleted')
-  return result.ok ? succeed({ webhook_id: webhookId, deleted: true }) : result
+): Done<{ readonly webhook_id: string; readonly deleted: true }> {
+  return end(deps, 'webhook.delete', { webhook_id: webhookId, deleted: true })
 }
 
-const actions = { disabled: 'webhook.disable', deleted: 'webhook.delete' } as const
-
-async function end(deps: OperationDeps, webhookId: string, status: keyof typeof actions) {
-  const change = { action: actions[status], target: webhookId, params: {} }
-  const result = await audited<undefined>(deps, change, async (client) =>
-    (await closeWebhook(client, webhookId, status))
-      ? succeed(undefined)
-      : fail(noWebhook(webhookId)),
+async function end<Answer extends { readonly webhook_id: string }>(
+  deps: OperationDeps,
+  action: 'webhook.disable' | 'webhook.delete',
+  answer: Answer,
+): Done<Answer> {
+  const { webhook_id: webhookId } = answer
+  const status = action === 'webhook.disable' ? 'disabled' : 'deleted'
+  const result = await audited<Answer>(
+    deps,
+    { action, target: webhookId, params: {} },
+    async (client) =>
+      (await closeWebhook(client, webhookId, status))
+        ? succeed(answer)
+        : missing(`webhook ${webhookId}`),
   )
   if (result.ok) await endPending(deps.pool, webhookId)
   return result
-}
-
-function noWebhook(webhookId: string): OperationFailure {
-  return { kind: 'not_found', what: `webhook ${webhookId}` }
 }

@@ -1,7 +1,10 @@
 import type { ClientBase, Pool } from 'pg'
+import type { ListPage } from '../domain/lists/list.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { auditRow } from '../schema/operators/audit.ts'
 import { isoSql } from './isoSql.ts'
+import type { Page } from './readPage.ts'
+import { readPage } from './readPage.ts'
 
 /** One change by an operator, or the refusal of one. */
 export type AuditJson = AnswerOf<typeof auditRow>
@@ -9,16 +12,13 @@ export type AuditJson = AnswerOf<typeof auditRow>
 /** `params` must contain no secret. */
 export type AuditEntry = Omit<AuditJson, 'audit_id' | 'at'>
 
-/** A field that is absent matches every row. */
-export type AuditFilter = {
+/** A field that is absent matches every row. `after` is the id of a row. */
+export type AuditFilter = Page & {
   readonly target?: string
   readonly actor?: string
   readonly action?: string
   /** An instant as ISO 8601 text. */
   readonly since?: string
-  /** Only rows before the one with this id. */
-  readonly after?: number
-  readonly limit: number
 }
 
 /** Adds a row to the audit. Call it in the transaction of the change. */
@@ -31,23 +31,22 @@ export async function insertAudit(client: ClientBase, entry: AuditEntry): Promis
 }
 
 /** Returns the rows that match the filter, newest first. */
-export async function readAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditJson[]> {
-  const { target, actor, action, since, after, limit } = filter
-  const { rows } = await pool.query<AuditJson>(readSql, [
-    target ?? null,
-    actor ?? null,
-    action ?? null,
-    since ?? null,
-    after ?? null,
-    limit,
-  ])
-  return rows
+export async function readAudit(
+  pool: Pool,
+  { target, actor, action, since, ...page }: AuditFilter,
+): Promise<ListPage<AuditJson>> {
+  return readPage<AuditJson>(pool, page, {
+    table: 'audit',
+    order: ['audit_id'],
+    direction: 'desc',
+    filter: [
+      ['target = ?', target],
+      ['actor = ?', actor],
+      ['action = ?', action],
+      ['at >= ?::timestamptz', since],
+    ],
+    select: (where, newest) =>
+      `select audit_id, ${isoSql('at', 'MS')} as at, actor, action, target, params, outcome
+         from audit ${where} ${newest}`,
+  })
 }
-
-const readSql = `
-  select audit_id, ${isoSql('at', 'MS')} as at, actor, action, target, params, outcome
-  from audit
-  where ($1::text is null or target = $1) and ($2::text is null or actor = $2)
-    and ($3::text is null or action = $3)
-    and ($4::timestamptz is null or at >= $4) and ($5::bigint is null or audit_id < $5)
-  order by audit_id desc limit $6`

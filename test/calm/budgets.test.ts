@@ -1,3 +1,4 @@
+import { rowsOf } from '../support/database/rowsOf.ts'
 import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
 import { listKeys } from '../../src/store/accounts/apiKeys.ts'
@@ -15,7 +16,7 @@ const cli = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.en
 async function openKey(budget: Budget) {
   const { keyId, secret, accountId } = await service.account()
   await cli('key', 'budget', keyId, `${budget.credits}/${budget.period}`)
-  const used = async () => (await listKeys(service.pool, accountId))[0]?.used
+  const used = async () => rowsOf(await listKeys(service.pool, accountId))[0]?.used
   return { client: createClient(service.url, secret), used }
 }
 

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createAccount, listAccounts, topUpAccount } from '../../src/operations/accounts.ts'
 import { listAudit } from '../../src/operations/audit.ts'
@@ -8,12 +7,13 @@ import { useTestDatabase } from '../support/database/testDatabase.ts'
 const database = useTestDatabase()
 
 function deps() {
-  return { pool: database.pool, actor: 'cli:test@host', randomBytes } as const
+  return { pool: database.pool, actor: 'cli:test@host' } as const
 }
 
 async function auditOf(target: string) {
-  const { data } = await listAudit(deps(), { target, limit: 100 })
-  return data.map(({ action, params, outcome }) => ({ action, params, outcome })).toReversed()
+  const listed = await listAudit(deps(), { target })
+  const rows = listed.ok ? listed.value.data : []
+  return rows.map(({ action, params, outcome }) => ({ action, params, outcome })).toReversed()
 }
 
 describe('a topup', () => {
@@ -65,7 +65,8 @@ it('lists accounts by name, page by page', async () => {
   }
   const search = 'page-'
   const first = await listAccounts(deps(), { search, limit: 2 })
-  expect(first).toMatchObject({ data: [{ name: 'page-a' }, { name: 'page-b' }], has_more: true })
+  const data = [{ name: 'page-a' }, { name: 'page-b' }]
+  expect(first).toMatchObject({ value: { data, has_more: true } })
   const rest = await listAccounts(deps(), { search, limit: 2, after: 'page-b' })
-  expect(rest).toMatchObject({ data: [{ name: 'page-c' }], has_more: false })
+  expect(rest).toMatchObject({ value: { data: [{ name: 'page-c' }], has_more: false } })
 })

@@ -60,7 +60,7 @@ describe('a limit of live tasks', () => {
     const input = { taskId: failed, newTaskId: newTaskId(), termsOf }
     const retried = await withTransaction(world.pool, (client) => retryTask(client, input))
     expect(retried).toMatchObject({ kind: 'retried' })
-    expect(await account.limits()).toMatchObject({ liveTasks: { used: 2 } })
+    expect(await account.limits()).toMatchObject({ live_tasks: { used: 2 } })
   })
 })
 
@@ -85,7 +85,7 @@ describe('a limit of requests', () => {
     expect(await account.tried()).toBe('too_many_requests')
     await setLimits(world.pool, account.name, { requests: null })
     expect(accepted(await account.submit())).not.toHaveProperty('requests')
-    expect(await account.limits()).toMatchObject({ liveTasks: { limit: 100, used: 4 } })
+    expect(await account.limits()).toMatchObject({ live_tasks: { limit: 100, used: 4 } })
     expect(await setLimits(world.pool, 'nobody', { liveTasks: 1 })).toBe(false)
   })
 
@@ -181,7 +181,8 @@ describe('the refusals of a submit', () => {
     expect(await account.tried('fourth')).toBe('insufficient_quota')
     // What was refused took nothing of the limit.
     expect(await account.limits()).toEqual({
-      requests: { limit: 1, period: 'hour', refillUs: 0 },
+      requests: { limit: 1, period: 'hour', remaining: 1 },
+      live_tasks: null,
     })
   })
 })

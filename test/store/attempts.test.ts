@@ -57,16 +57,6 @@ describe('an attempt', () => {
     expect(await keysOf(unknown, refused, unknown, refused)).toEqual(['-1', '-1', '-1', '-1'])
     expect(await keysOf(refused, unknown, refused)).toEqual(['-1', '-2', '-2'])
   })
-
-  it('leaves work possible when a refusal follows an unknown outcome, so no cancel ends the task [cancel-3]', async () => {
-    const { attempts, channel } = await ownChannel('possible')
-    const { taskId } = await insertTask(world.pool)
-    for (const outcome of [unknown, refused]) {
-      const { n } = await openAttempt(attempts, taskId, { channel })
-      await attempts.closeAttempt({ taskId, n, ...outcome })
-    }
-    expect(await attempts.cancelTask(taskId, 'asked')).toBe('work_possible')
-  })
 })
 
 describe('no attempt is opened', () => {

@@ -4,8 +4,7 @@ import { cancelTask } from '../../src/store/tasks/ends.ts'
 import { whileUncommitted } from '../support/database/whileUncommitted.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { balanceOf, endsOf } from '../support/database/money.ts'
-import { setTask } from '../support/database/reconcileWorld.ts'
+import { endsOf } from '../support/database/money.ts'
 import {
   createTestAttempts,
   openAttempt,
@@ -26,20 +25,6 @@ async function opened() {
 // Which end a task can have, and what moves then, is in transitionsModel.test.ts: one after the other and at once.
 
 describe('a settlement', () => {
-  it('neither publishes nor charges a success that comes after the release [money-12]', async () => {
-    const { taskId, accountId, answerId } = await opened()
-    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
-    expect(await world.attempts.failTask(taskId, failure, 1)).toBe('failed')
-    expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(false)
-    expect(await endsOf(world.pool, taskId)).toEqual(['release'])
-    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
-    const { rows } = await world.pool.query(
-      'select status, answer_id from task where task_id = $1',
-      [taskId],
-    )
-    expect(rows).toEqual([{ status: 'failed', answer_id: null }])
-  })
-
   it('drops prompt and inputs and keeps the answer for its retention and a grace for downloads [life-5]', async () => {
     const { taskId, answerId } = await opened()
     await world.pool.query(
@@ -93,25 +78,6 @@ describe('a cancel', () => {
     const cancel = () => world.attempts.cancelTask(taskId, 'asked')
     expect(await whileUncommitted(world.pool, close, cancel)).toBe('cancelled')
   })
-
-  it.each([
-    ['asked', 'cancelled', 1],
-    ['client_left', 'client_left', 0],
-  ] as const)(
-    'with the reason %s records the cause %s and leaves %i keys [cancel-6]',
-    async (...row) => {
-      const [reason, cause, keys] = row
-      const { taskId, accountId } = await insertTask(world.pool, { route: 'images.generations' })
-      await insertKey(accountId, taskId)
-      await world.attempts.cancelTask(taskId, reason)
-      const { rows } = await world.pool.query(
-        'select failure_code as code, failure_cause as cause from task where task_id = $1',
-        [taskId],
-      )
-      expect(rows).toEqual([{ code: 'cancelled', cause }])
-      expect(await countKeys(taskId)).toBe(keys)
-    },
-  )
 })
 
 describe('the ends of a task', () => {
@@ -176,17 +142,3 @@ describe('the ends of a task', () => {
     ])
   })
 })
-
-async function insertKey(accountId: string, taskId: string): Promise<void> {
-  await world.pool.query(`insert into idempotency_key values ($1, '\\x01', $2)`, [
-    accountId,
-    taskId,
-  ])
-}
-
-async function countKeys(taskId: string): Promise<number | null> {
-  const { rowCount } = await world.pool.query('select from idempotency_key where task_id = $1', [
-    taskId,
-  ])
-  return rowCount
-}

@@ -61,9 +61,4 @@ describe('requireSchema', () => {
     )
     await expect(requireSchema(database.pool)).resolves.toBeUndefined()
   })
-
-  it('says what to do when the database is empty', async () => {
-    await startOver()
-    await expect(requireSchema(database.pool)).rejects.toThrow(/darkroom migrate/)
-  })
 })

@@ -74,7 +74,7 @@ const orders = [
   [2, 1, 0],
 ] as const
 
-it('transitions at the same time do what they would do one after the other', async () => {
+it('transitions at the same time do what they would do one after the other [money-12, cancel-3, cancel-6, hook-9]', async () => {
   const pools = [1, 2, 3].map(() =>
     createPool({
       databaseUrl: database.databaseUrl,

@@ -88,8 +88,8 @@ describe('ledger verify', () => {
     [
       'a second hold',
       'live',
-      `insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
-        select account_id, task_id, kind, debit, credit, credits, key_id from ledger
+      `insert into ledger (account_id, task_id, kind, credits, key_id)
+        select account_id, task_id, kind, credits, key_id from ledger
         where task_id = :task`,
       'available_differs held_differs hold_twice',
     ],
@@ -133,8 +133,8 @@ describe('ledger verify', () => {
     [
       'a task both settled and released',
       'succeeded',
-      `insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
-        select account_id, task_id, 'release', 'held', 'available', credits, key_id, model, created_at
+      `insert into ledger (account_id, task_id, kind, credits, key_id, model, created_at)
+        select account_id, task_id, 'release', credits, key_id, model, created_at
         from ledger where task_id = :task and kind = 'settle'`,
       'available_differs end_twice held_differs',
     ],

@@ -12,9 +12,7 @@ import {
   requestsPeriods,
 } from '../../domain/accounts/limits.ts'
 import { defined } from '../../domain/defined.ts'
-import { fail, succeed } from '../../domain/result.ts'
 import * as accounts from '../../operations/accounts.ts'
-import { unknownAfter } from '../../operations/operation.ts'
 import { account, models, topup } from '../../schema/operators/accounts.ts'
 import { anyText, pageQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
@@ -53,13 +51,7 @@ export const accountRoutes: readonly AdminRoute[] = [
       search: anyText.optional().meta({ description: 'How the names begin.' }),
     }),
     answer: [200, 'Accounts, sorted by name.', listOf(account)],
-    run: async ({ operator, input }) => {
-      const { after } = input
-      const isKnown = after === undefined || (await accounts.showAccount(operator, after)).ok
-      return isKnown
-        ? succeed(await accounts.listAccounts(operator, defined(input)))
-        : fail(unknownAfter)
-    },
+    run: ({ operator, input }) => accounts.listAccounts(operator, defined(input)),
   }),
   adminRoute({
     method: 'POST',

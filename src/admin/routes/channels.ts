@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
-import { fail, succeed } from '../../domain/result.ts'
+import { defined } from '../../domain/defined.ts'
 import * as channels from '../../operations/channels.ts'
-import { listOf as pageOfAll, unknownAfter } from '../../operations/operation.ts'
 import { channel, check } from '../../schema/operators/channels.ts'
 import { anyText, pageQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
@@ -18,12 +17,7 @@ export const channelRoutes: readonly AdminRoute[] = [
     summary: 'List channels by name',
     input: pageQuery,
     answer: [200, 'Every channel that a worker has had.', listOf(channel)],
-    run: async ({ operator, input: { after, limit } }) => {
-      const { data } = await channels.listChannels(operator)
-      const from = data.findIndex(({ name }) => name === after) + 1
-      if (after !== undefined && from === 0) return fail(unknownAfter)
-      return succeed(pageOfAll(data.slice(from), limit))
-    },
+    run: ({ operator, input }) => channels.listChannels(operator, defined(input)),
   }),
   adminRoute({
     method: 'POST',

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
-import { depositCreditsMax } from '../../domain/accounts/account.ts'
-import { budgetPeriods } from '../../domain/accounts/budget.ts'
+import { budgetForm, parseBudget } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
 import * as keys from '../../operations/keys.ts'
 import { key, newKey } from '../../schema/operators/keys.ts'
@@ -17,16 +16,12 @@ const ofAccount = z.strictObject({
 })
 const ofKey = z.strictObject({ key_id: anyText.meta({ description: 'The id of a key.' }) })
 
-/** A budget as operators write it, such as `5000/day`. */
 const budget = z
   .string()
   .transform((text, context) => {
-    const [, digits, name] = /^([1-9]\d{0,12})\/([a-z]+)$/.exec(text) ?? []
-    const period = budgetPeriods.find((each) => each === name)
-    const credits = Number(digits)
-    if (period !== undefined && credits <= depositCreditsMax) return { credits, period }
-    const message = `credits per period, such as 5000/day; the periods are ${budgetPeriods.join(', ')}`
-    context.addIssue({ code: 'custom', message })
+    const parsed = parseBudget(text)
+    if (parsed !== undefined) return parsed
+    context.addIssue({ code: 'custom', message: budgetForm })
     return z.NEVER
   })
   .meta({ description: 'Credits per period, in UTC.', example: '5000/day' })

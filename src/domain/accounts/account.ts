@@ -1,19 +1,5 @@
 import { randomText } from '../ids.ts'
-import type { LimitsState } from './limits.ts'
 import type { ModelId } from '../models/models.ts'
-
-/** An account and its balances. Credits are whole numbers. */
-export type Account = {
-  readonly accountId: string
-  readonly name: string
-  /** The models that the account may use. Absent: all models. */
-  readonly models?: readonly ModelId[]
-  readonly createdAtMs: number
-  readonly available: number
-  readonly held: number
-  readonly spent: number
-  readonly limits: LimitsState
-}
 
 /**
  * The form of an account's name. A name starts with a letter or digit, so that it cannot look like an option

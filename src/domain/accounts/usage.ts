@@ -25,18 +25,17 @@ export type UsageQuery = {
 }
 
 export type UsageCount = {
-  readonly succeeded: number
-  readonly failed: number
+  readonly tasks: { readonly succeeded: number; readonly failed: number }
   /** The sum of the settlements. */
   readonly credits: number
 }
 
 /** One group. Only the fields by which the rows are grouped are present. */
 export type UsageRow = UsageCount & {
-  /** The start of the day, ISO 8601 in whole seconds. */
-  readonly startTime?: string
+  /** `2026-01-31`. */
+  readonly day?: string
   readonly model?: ModelId
-  readonly keyId?: string
+  readonly key_id?: string
   /** The name of the account. */
   readonly account?: string
   /** The channel that made the image, or the last one that a failed task was sent to. Absent: there was none. */
@@ -44,24 +43,20 @@ export type UsageRow = UsageCount & {
   readonly outcome?: 'succeeded' | 'failed'
 }
 
+/** As answers have it. The period is in ISO 8601. */
 export type Usage = {
-  readonly startTime: string
-  readonly endTime: string
-  readonly rows: readonly UsageRow[]
+  readonly start_time: string
+  readonly end_time: string
+  readonly data: readonly UsageRow[]
+  readonly total: UsageCount
 }
 
-/** What answers say of a count. */
-export type UsageCountJson = {
-  readonly tasks: { readonly succeeded: number; readonly failed: number }
-  readonly credits: number
+/** The field of a row by which the rows are grouped. */
+export function usageField(group: OperatorUsageGroup) {
+  return group === 'key' ? 'key_id' : group
 }
 
-export function usageCountJson({ succeeded, failed, credits }: UsageCount): UsageCountJson {
-  return { tasks: { succeeded, failed }, credits }
-}
-
-/** Adds up the counts of all rows. */
-export function usageTotal(rows: readonly UsageCount[]): UsageCount {
-  const sumOf = (count: keyof UsageCount) => rows.reduce((sum, row) => sum + row[count], 0)
-  return { succeeded: sumOf('succeeded'), failed: sumOf('failed'), credits: sumOf('credits') }
+/** The cells of a count, for CSV. */
+export function usageCells({ tasks, credits }: UsageCount): readonly number[] {
+  return [tasks.succeeded, tasks.failed, credits]
 }

@@ -4,17 +4,6 @@ import { randomText } from '../ids.ts'
 export const webhookEvents = ['task.succeeded', 'task.failed'] as const
 export type WebhookEvent = (typeof webhookEvents)[number]
 
-/** A webhook as its account sees it. Instants are epoch milliseconds. */
-export type Webhook = {
-  readonly webhookId: string
-  readonly accountId: string
-  readonly url: string
-  readonly events: readonly WebhookEvent[]
-  readonly status: 'active' | 'disabled'
-  readonly createdAtMs: number
-  readonly secret: SecretVersion
-}
-
 /**
  * Names a secret of a webhook. The secret itself is computed from the webhook's id, the version and the key `keyId`
  * of WEBHOOK_KEYS.

@@ -1,4 +1,3 @@
-import { limitsJson } from '../../domain/accounts/limits.ts'
 import { succeed } from '../../domain/result.ts'
 import { account } from '../../schema/answers/account.ts'
 import { jsonRoute } from '../extensionRoute.ts'
@@ -11,14 +10,8 @@ export const getAccountRoute = jsonRoute({
   answer: [200, 'The account and its credits.', account],
   run: async ({ reads }, { caller }) => {
     const account = await reads.readAccount(caller.accountId)
-    const { accountId, name, available, held, spent, models, limits } = account
-    return succeed({
-      object: 'account',
-      account_id: accountId,
-      name,
-      credits: { available, held, spent },
-      models: models ?? null,
-      limits: limitsJson(limits),
-    })
+    const { account_id, name, available, held, spent, models, limits } = account
+    const credits = { available, held, spent }
+    return succeed({ object: 'account', account_id, name, credits, models, limits })
   },
 })

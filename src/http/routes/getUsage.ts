@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Usage, UsageGroup, UsageRow } from '../../domain/accounts/usage.ts'
-import { usageCountJson, usageGroups, usageTotal } from '../../domain/accounts/usage.ts'
-import { csvOf } from '../../domain/csv.ts'
+import { usageCells, usageField, usageGroups } from '../../domain/accounts/usage.ts'
+import { csvOf } from '../../domain/lists/csv.ts'
 import { defined } from '../../domain/defined.ts'
 import { usage } from '../../schema/answers/usage.ts'
 import { invalidValue } from '../../domain/requestFailures.ts'
@@ -42,7 +42,7 @@ export const getUsageRoute = extensionRoute({
       context.vary('Accept')
       if (context.accepts('application/json', 'text/csv') === 'text/csv') {
         context.set('Content-Type', 'text/csv; charset=utf-8')
-        context.body = usageCsv(counted.rows, groupBy)
+        context.body = usageCsv(counted.data, groupBy)
         return undefined
       }
       sendJson(context, 200, usageJson(counted))
@@ -50,16 +50,19 @@ export const getUsageRoute = extensionRoute({
     },
 })
 
-function usageJson({ startTime, endTime, rows }: Usage): object {
+/** Clients read days as instants. */
+const startOf = ({ day }: UsageRow) => (day === undefined ? undefined : `${day}T00:00:00Z`)
+
+function usageJson({ start_time, end_time, data, total }: Usage): object {
   return {
     object: 'usage',
-    start_time: shortest(startTime),
-    end_time: shortest(endTime),
-    data: rows.map((row) => ({
-      ...defined({ start_time: row.startTime, model: row.model, key_id: row.keyId }),
-      ...usageCountJson(row),
-    })),
-    total: usageCountJson(usageTotal(rows)),
+    start_time: shortest(start_time),
+    end_time: shortest(end_time),
+    data: data.map((row) => {
+      const { day: _day, ...rest } = row
+      return { ...defined({ start_time: startOf(row) }), ...rest }
+    }),
+    total,
   }
 }
 
@@ -68,14 +71,12 @@ function shortest(instant: string): string {
   return instant.replace('.000000Z', 'Z')
 }
 
-const columns = { day: 'start_time', model: 'model', key: 'key_id' } as const
-
 /** Returns the rows as CSV with a heading. */
 function usageCsv(rows: readonly UsageRow[], groups: readonly UsageGroup[]): string {
-  const heading = [...groups.map((group) => columns[group]), 'succeeded', 'failed', 'credits']
-  const lines = rows.map((row) => {
-    const names = { day: row.startTime, model: row.model, key: row.keyId }
-    return [...groups.map((group) => names[group]), row.succeeded, row.failed, row.credits]
-  })
-  return csvOf([heading, ...lines])
+  const heading = groups.map((group) => (group === 'day' ? 'start_time' : usageField(group)))
+  const lines = rows.map((row) => [
+    ...groups.map((group) => (group === 'day' ? startOf(row) : row[usageField(group)])),
+    ...usageCells(row),
+  ])
+  return csvOf([[...heading, 'succeeded', 'failed', 'credits'], ...lines])
 }

@@ -26,7 +26,6 @@ export const listTasksRoute = jsonRoute({
     if (page === 'unknown_after') {
       return fail(invalidValue('after', 'the account has no task with this id'))
     }
-    const data = page.rows.map((task) => recordOf(parts, task))
-    return succeed({ object: 'list', data, has_more: page.hasMore })
+    return succeed({ ...page, data: page.data.map(({ task }) => recordOf(parts, task)) })
   },
 })

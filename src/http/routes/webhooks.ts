@@ -1,7 +1,6 @@
 import { defined } from '../../domain/defined.ts'
 import { fail, mapValue, succeed } from '../../domain/result.ts'
-import { deliveryRecord } from '../../domain/webhooks/delivery.ts'
-import type { Webhook } from '../../domain/webhooks/webhook.ts'
+import { listOf } from '../../domain/lists/list.ts'
 import { deliveryIdPattern, webhookIdPattern } from '../../domain/webhooks/webhook.ts'
 import {
   deletedWebhook,
@@ -39,7 +38,7 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     run: async ({ webhooks }, { caller, input }) => {
       const why = webhooks.whyNotAddress(input.url)
       if (why !== undefined) return fail(invalidValue('url', why))
-      return mapValue(await webhooks.register(caller, input), withSecret)
+      return webhooks.register(caller, input)
     },
   }),
   jsonRoute({
@@ -52,13 +51,11 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     run: async (parts, { caller, input: { limit, after } }) => {
       // There are at most five.
       const webhooks = await parts.webhooks.list(caller)
-      const last = webhooks.findIndex(({ webhookId }) => webhookId === after)
+      const last = webhooks.findIndex(({ webhook_id }) => webhook_id === after)
       if (after !== undefined && last === -1) {
         return fail(invalidValue('after', 'the account has no webhook with this id'))
       }
-      const rest = webhooks.slice(last + 1)
-      const data = rest.slice(0, limit).map(webhookRecord)
-      return succeed({ object: 'list', data, has_more: rest.length > limit })
+      return succeed(listOf(webhooks.slice(last + 1), limit))
     },
   }),
   jsonRoute({
@@ -68,8 +65,7 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     summary: 'Read a webhook',
     ...ofWebhook,
     answer: [200, 'The webhook.', webhook],
-    run: async ({ webhooks }, { caller, context }) =>
-      mapValue(await webhooks.read(caller, webhookIdOf(context)), webhookRecord),
+    run: ({ webhooks }, { caller, context }) => webhooks.read(caller, webhookIdOf(context)),
   }),
   jsonRoute({
     method: 'DELETE',
@@ -95,8 +91,7 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
       'For 24 hours deliveries have two signatures, of the new and of the former secret.',
     ...ofWebhook,
     answer: [200, 'The webhook and its new secret.', webhookWithSecret],
-    run: async ({ webhooks }, { caller, context }) =>
-      mapValue(await webhooks.rotate(caller, webhookIdOf(context)), withSecret),
+    run: ({ webhooks }, { caller, context }) => webhooks.rotate(caller, webhookIdOf(context)),
   }),
   jsonRoute({
     method: 'POST',
@@ -106,8 +101,7 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     description: 'Ends from before are not delivered, but can be redelivered one by one.',
     ...ofWebhook,
     answer: [200, 'The webhook.', webhook],
-    run: async ({ webhooks }, { caller, context }) =>
-      mapValue(await webhooks.enable(caller, webhookIdOf(context)), webhookRecord),
+    run: ({ webhooks }, { caller, context }) => webhooks.enable(caller, webhookIdOf(context)),
   }),
   jsonRoute({
     method: 'POST',
@@ -118,8 +112,7 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     ...ofWebhook,
     answer: due,
     errors: [...ofWebhook.errors, 'webhook_disabled'],
-    run: async ({ webhooks }, { caller, context }) =>
-      mapValue(await webhooks.test(caller, webhookIdOf(context)), deliveryRecord),
+    run: ({ webhooks }, { caller, context }) => webhooks.test(caller, webhookIdOf(context)),
   }),
   jsonRoute({
     method: 'GET',
@@ -131,14 +124,10 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     input: deliveriesQuery,
     answer: [200, 'One page of deliveries.', deliveryList],
     run: async ({ webhooks }, { caller, context, input }) => {
-      const page = { limit: input.limit + 1, ...defined({ after: input.after }) }
-      const listed = await webhooks.deliveries(caller, webhookIdOf(context), page)
-      if (!listed.ok) {
-        if (listed.failure.tag !== 'unknown_after') return fail(listed.failure)
-        return fail(invalidValue('after', 'it is not the id of a delivery of this webhook'))
-      }
-      const data = listed.value.slice(0, input.limit).map(deliveryRecord)
-      return succeed({ object: 'list', data, has_more: listed.value.length > input.limit })
+      const listed = await webhooks.deliveries(caller, webhookIdOf(context), defined(input))
+      if (!listed.ok) return listed
+      if (listed.value !== 'unknown_after') return succeed(listed.value)
+      return fail(invalidValue('after', 'it is not the id of a delivery of this webhook'))
     },
   }),
   jsonRoute({
@@ -151,21 +140,10 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     params: { ...ofWebhook.params, delivery_id: deliveryId },
     answer: due,
     errors: [...ofWebhook.errors, 'delivery_not_found', 'webhook_disabled'],
-    run: async ({ webhooks }, { caller, context }) => {
-      const asked = await webhooks.redeliver(caller, webhookIdOf(context), deliveryIdOf(context))
-      return mapValue(asked, deliveryRecord)
-    },
+    run: ({ webhooks }, { caller, context }) =>
+      webhooks.redeliver(caller, webhookIdOf(context), deliveryIdOf(context)),
   }),
 ]
-
-function webhookRecord({ webhookId, url, events, status, createdAtMs }: Webhook) {
-  const createdAt = new Date(createdAtMs).toISOString()
-  return { webhook_id: webhookId, url, events, status, created_at: createdAt }
-}
-
-function withSecret({ webhook, secret }: { readonly webhook: Webhook; readonly secret: string }) {
-  return { ...webhookRecord(webhook), secret }
-}
 
 /** Returns the webhook id of the path. For a text that is no id, returns an id that no webhook has. */
 function webhookIdOf({ params: { webhookId = '' } }: RouteContext): string {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { UsageQuery } from '../../domain/accounts/usage.ts'
-import type { OwnTaskFilter } from '../tasks/listTasks.ts'
-import { listOwnTasks } from '../tasks/listTasks.ts'
+import type { TaskFilter } from '../tasks/listTasks.ts'
+import { listTasks } from '../tasks/listTasks.ts'
 import { readAccount } from './accounts.ts'
 import { readUsage } from './readUsage.ts'
 
@@ -9,8 +9,8 @@ import { readUsage } from './readUsage.ts'
 export function createAccountReads(pool: Pool) {
   return {
     readAccount: (accountId: string) => readAccount(pool, accountId),
-    listOwnTasks: (accountId: string, filter: OwnTaskFilter) =>
-      listOwnTasks(pool, accountId, filter),
+    listOwnTasks: (accountId: string, filter: TaskFilter) =>
+      listTasks(pool, { ...filter, accountId }),
     readUsage: (accountId: string, query: UsageQuery) => readUsage(pool, accountId, query),
   }
 }

@@ -1,9 +1,17 @@
 import type { Pool, PoolClient } from 'pg'
-import type { Account } from '../../domain/accounts/account.ts'
-import { accountCreditsMax } from '../../domain/accounts/account.ts'
-import { defined } from '../../domain/defined.ts'
+import type { LimitsState } from '../../domain/accounts/limits.ts'
+import { limitsJson } from '../../domain/accounts/limits.ts'
+import type { ListPage } from '../../domain/lists/list.ts'
+import { mapPage } from '../../domain/lists/list.ts'
 import type { ModelId } from '../../domain/models/models.ts'
-import type { Row } from '../row.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { account } from '../../schema/operators/accounts.ts'
+import { isoSql } from '../isoSql.ts'
+import type { Page } from '../readPage.ts'
+import { readPage } from '../readPage.ts'
+
+/** An account and its balances, as operators see it. Credits are whole numbers. */
+export type AccountJson = AnswerOf<typeof account>
 
 export type NewAccount = {
   readonly accountId: string
@@ -31,8 +39,8 @@ const createSql = `
     on conflict (name) do nothing
     returning account_id
   ), deposit as (
-    insert into ledger (account_id, kind, debit, credit, credits)
-    select account_id, 'deposit', 'funding', 'available', $4::bigint from created where $4::bigint > 0
+    insert into ledger (account_id, kind, credits)
+    select account_id, 'deposit', $4::bigint from created where $4::bigint > 0
   )
   insert into balance (account_id, available, deposited) select account_id, $4::bigint, $4::bigint from created`
 
@@ -40,43 +48,41 @@ const createSql = `
 export async function findAccount(
   client: Pool | PoolClient,
   name: string,
-): Promise<Account | undefined> {
-  const { rows } = await client.query<Row<Account>>(`${accountSql} where a.name = $1`, [name])
-  return rows[0] && defined(rows[0])
+): Promise<AccountJson | undefined> {
+  const { rows } = await client.query<AccountRow>(`${accountSql} where name = $1`, [name])
+  return rows[0] && accountOf(rows[0])
 }
 
 /** Returns an account with its balances. Throws when there is no such account. */
-export async function readAccount(pool: Pool, accountId: string): Promise<Account> {
-  const { rows } = await pool.query<Row<Account>>({
+export async function readAccount(pool: Pool, accountId: string): Promise<AccountJson> {
+  const { rows } = await pool.query<AccountRow>({
     name: 'read-account',
-    text: `${accountSql} where a.account_id = $1`,
+    text: `${accountSql} where account_id = $1`,
     values: [accountId],
   })
   if (rows[0] === undefined) throw new Error(`Bug: there is no account ${accountId}`)
-  return defined(rows[0])
+  return accountOf(rows[0])
 }
 
-/** A field that is absent matches every account. */
-export type AccountPage = {
-  /** How the names begin. */
+/** `after` is a name. */
+export type AccountPage = Page & {
+  /** How the names begin. Absent: all. */
   readonly search?: string
-  /** Only accounts whose names sort after this one. */
-  readonly after?: string
-  /** Absent: all. */
-  readonly limit?: number
 }
 
 /** Returns accounts with their balances, sorted by name. */
 export async function listAccounts(
   pool: Pool,
-  { search, after, limit }: AccountPage = {},
-): Promise<readonly Account[]> {
-  const { rows } = await pool.query<Row<Account>>(
-    `${accountSql} where ($1::text is null or starts_with(a.name, $1)) and ($2::text is null or a.name > $2)
-     order by a.name limit $3`,
-    [search ?? null, after ?? null, limit ?? null],
-  )
-  return rows.map(defined)
+  { search, ...page }: AccountPage,
+): Promise<ListPage<AccountJson>> {
+  const list = await readPage<AccountRow>(pool, page, {
+    table: 'account',
+    order: ['name'],
+    direction: 'asc',
+    filter: [['starts_with(name, ?)', search]],
+    select: (where, newest) => `${accountSql} ${where} ${newest}`,
+  })
+  return mapPage(list, accountOf)
 }
 
 /** Sets the models that an account may use. Absent: every model. */
@@ -89,69 +95,63 @@ export async function setModels(
 }
 
 const accountSql = `
-  select a.account_id as "accountId", a.name, a.models,
-    (extract(epoch from a.created_at) * 1000)::float8 as "createdAtMs",
-    available, held, spent, limits
-  from account a join account_balance using (account_id)`
+  select account_id, name, available, held, spent, models, limits, ${isoSql('created_at', 'MS')} as created_at
+  from account join account_balance using (account_id)`
 
-/**
- * Why `topUp` moves nothing.
- * - `beyond_limit`: the account's credits would exceed `accountCreditsMax`.
- * - `not_available`: fewer credits are available than should be taken back.
- * - `other_credits`: the topup with this id moved other credits.
- */
-export type TopUpRefusal =
-  | { readonly refused: 'beyond_limit' }
-  | { readonly refused: 'not_available'; readonly available: number }
-  | { readonly refused: 'other_credits'; readonly credits: number }
+type AccountRow = Omit<AccountJson, 'limits'> & { readonly limits: LimitsState }
 
-/**
- * Moves credits into an account, or takes back available ones when `credits` is negative: updates the balance and
- * inserts the ledger row. Must run in a transaction, because the lock of the balance makes topups of one account wait
- * for each other. A topup whose id the account has already had moves nothing. Returns the account with its balances, or
- * `undefined` when there is no such account.
- */
-export async function topUp(
-  client: PoolClient,
-  name: string,
-  credits: number,
-  topupId?: string,
-): Promise<Account | TopUpRefusal | undefined> {
-  const { rows } = await client.query<BalanceRow>(lockSql, [name])
-  const [balance] = rows
-  if (balance === undefined) return undefined
-  const { accountId, available, deposited } = balance
-  const before = await client.query<{ credits: number }>(topupSql, [accountId, topupId ?? null])
-  const moved = before.rows[0]?.credits
-  if (moved !== undefined && moved !== credits) return { refused: 'other_credits', credits: moved }
-  if (moved === undefined) {
-    if (deposited + credits > accountCreditsMax) return { refused: 'beyond_limit' }
-    if (available + credits < 0) return { refused: 'not_available', available }
-    await client.query(moveSql, [accountId, credits, topupId ?? null])
-  }
-  return findAccount(client, name)
+function accountOf({ limits, ...row }: AccountRow): AccountJson {
+  return { ...row, limits: limitsJson(limits) }
 }
 
-type BalanceRow = {
+/** What a topup reads of an account under the lock of its balance. */
+type LockedBalance = {
   readonly accountId: string
   readonly available: number
   readonly deposited: number
+  /** What the topup with this id has moved before. Null: nothing. */
+  readonly moved: number | null
 }
 
-const lockSql = `
-  select account_id as "accountId", available, deposited
-  from balance join account using (account_id) where name = $1 for update of balance`
+/**
+ * Locks the balance of an account, so that topups of one account wait for each other. Must run in a transaction. Returns
+ * `undefined` when there is no such account.
+ */
+export async function lockBalance(
+  client: PoolClient,
+  name: string,
+  topupId?: string,
+): Promise<LockedBalance | undefined> {
+  await client.query(
+    'select from balance join account using (account_id) where name = $1 for update of balance',
+    [name],
+  )
+  // Read after the lock, so that a topup that ended meanwhile is seen.
+  const { rows } = await client.query<LockedBalance>(balanceSql, [name, topupId ?? null])
+  return rows[0]
+}
 
-const topupSql = `
-  select case kind when 'withdraw' then -credits else credits end as credits
-  from ledger where account_id = $1 and topup_id = $2`
+const balanceSql = `
+  select account_id as "accountId", available, deposited, (
+    select case kind when 'withdraw' then -credits else credits end
+    from ledger where ledger.account_id = balance.account_id and topup_id = $2) as moved
+  from balance join account using (account_id) where name = $1`
+
+/**
+ * Moves credits into an account, or takes back available ones when `credits` is negative. Call it under `lockBalance`.
+ */
+export async function moveCredits(
+  client: PoolClient,
+  accountId: string,
+  credits: number,
+  topupId?: string,
+): Promise<void> {
+  await client.query(moveSql, [accountId, credits, topupId ?? null])
+}
 
 const moveSql = `
   with entry as (
-    insert into ledger (account_id, kind, debit, credit, credits, topup_id)
-    select $1, kind, debit, credit, abs($2::bigint), $3
-    from (values ('deposit', 'funding', 'available'), ('withdraw', 'available', 'funding')) as
-      movement (kind, debit, credit)
-    where kind = case when $2::bigint > 0 then 'deposit' else 'withdraw' end
+    insert into ledger (account_id, kind, credits, topup_id)
+    values ($1, case when $2::bigint > 0 then 'deposit' else 'withdraw' end, abs($2::bigint), $3)
   )
   update balance set available = available + $2, deposited = deposited + $2 where account_id = $1`

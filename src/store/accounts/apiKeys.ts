@@ -2,9 +2,12 @@ import type { Pool, PoolClient } from 'pg'
 import type { Budget } from '../../domain/accounts/budget.ts'
 import type { Caller } from '../../domain/accounts/account.ts'
 import { defined } from '../../domain/defined.ts'
+import type { ListPage } from '../../domain/lists/list.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
 import type { key } from '../../schema/operators/keys.ts'
 import { isoSql } from '../isoSql.ts'
+import type { Conditions, Page } from '../readPage.ts'
+import { readPage } from '../readPage.ts'
 import type { Row } from '../row.ts'
 
 /** An API key without its secret, which is stored nowhere. */
@@ -46,22 +49,21 @@ export async function createKey(client: Pool | PoolClient, key: NewApiKey): Prom
   return rows[0]
 }
 
-/** One page of keys. `after` is the id of the last key of the page before. Without a limit, all keys. */
-export type KeyPage = { readonly after?: string; readonly limit?: number }
-
 /** Returns the keys of an account, oldest first, including revoked and expired keys. */
 export async function listKeys(
   pool: Pool,
   accountId: string,
-  { after, limit }: KeyPage = {},
-): Promise<readonly KeyJson[]> {
-  const { rows } = await pool.query<KeyJson>(
-    `select ${keyColumns} from api_key where account_id = $1 and ($2::text is null or
-       (created_at, key_id) > (select created_at, key_id from api_key where key_id = $2))
-     order by created_at, key_id limit $3`,
-    [accountId, after ?? null, limit ?? null],
-  )
-  return rows
+  page: Page = {},
+): Promise<ListPage<KeyJson>> {
+  const ofAccount: Conditions = [['account_id = ?', accountId]]
+  return readPage<KeyJson>(pool, page, {
+    table: 'api_key',
+    order: ['api_key.created_at', 'key_id'],
+    direction: 'asc',
+    scope: ofAccount,
+    filter: ofAccount,
+    select: (where, newest) => `select ${keyColumns} from api_key ${where} ${newest}`,
+  })
 }
 
 /** Returns a key, or `undefined` when there is no such key. */
@@ -92,7 +94,7 @@ export async function revokeKey(
 }
 
 const keyColumns = `key_id, (select name from account a where a.account_id = api_key.account_id) as account, prefix,
-  ${isoSql('created_at', 'MS')} as created_at, ${isoSql('expires_at', 'MS')} as expires_at,
+  ${isoSql('api_key.created_at', 'MS')} as created_at, ${isoSql('expires_at', 'MS')} as expires_at,
   ${isoSql('revoked_at', 'MS')} as revoked_at, budget_credits || '/' || budget_period as budget,
   case when budget_period is not null then coalesce((
     select used from budget_use u, budget_window(budget_period, now()) w

@@ -2,12 +2,14 @@ import type { Pool } from 'pg'
 import type {
   OperatorUsageGroup,
   Usage,
+  UsageCount,
   UsageQuery,
   UsageRow,
 } from '../../domain/accounts/usage.ts'
 import { usagePeriodHours, usageRowsMax } from '../../domain/accounts/usage.ts'
 import { defined } from '../../domain/defined.ts'
 import { isoSql } from '../isoSql.ts'
+import type { Row } from '../row.ts'
 
 /**
  * Counts the ends of the tasks of one account, or of all, in a period, from the ledger alone. So the result stays the
@@ -22,21 +24,22 @@ export async function readUsage(
 ): Promise<Usage | 'too_many_rows'> {
   const { startTime, endTime } = await periodOf(pool, query)
   const { groupBy } = query
-  const { rows } = await pool.query<Row>({
+  const { rows } = await pool.query<Row<UsageRow>>({
     name: `usage-${accountId === undefined ? 'of-all-' : ''}${groupBy.join('-')}`,
     text: usageSql(groupBy, accountId === undefined),
     values: [startTime, endTime, usageRowsMax + 1, ...(accountId === undefined ? [] : [accountId])],
   })
   if (rows.length > usageRowsMax) return 'too_many_rows'
-  return { startTime, endTime, rows: rows.map(usageRowOf) }
-}
-
-type Row = {
-  readonly [Field in keyof UsageRow]: NonNullable<UsageRow[Field]> | null
-} & { readonly succeeded: number; readonly failed: number; readonly credits: number }
-
-function usageRowOf({ succeeded, failed, credits, ...groups }: Row): UsageRow {
-  return { ...defined(groups), succeeded, failed, credits }
+  const sumOf = (count: (row: UsageCount) => number) =>
+    rows.reduce((sum, row) => sum + count(row), 0)
+  const total = {
+    tasks: {
+      succeeded: sumOf(({ tasks }) => tasks.succeeded),
+      failed: sumOf(({ tasks }) => tasks.failed),
+    },
+    credits: sumOf(({ credits }) => credits),
+  }
+  return { start_time: startTime, end_time: endTime, data: rows.map(defined), total }
 }
 
 /** Returns the period. Computes a missing start or end by PostgreSQL's clock. */
@@ -61,16 +64,14 @@ async function periodOf(
  * few groups than to test the kind of each row several times.
  */
 function usageSql(groups: readonly OperatorUsageGroup[], ofAll: boolean): string {
-  const inner = [...groups.map((group) => columns[group].sql), 'kind']
-  const names = groups.map((group) => columns[group].name)
-  const shown = groups.map((group) => columns[group].shown)
+  const inner = [...groups.map((group) => columns[group][0]), 'kind']
+  const shown = groups.map((group) => columns[group][1])
+  const places = groups.map((_, index) => index + 1).join(', ')
   const count = (column: string, kind: string) =>
     `coalesce(sum(${column}) filter (where kind = '${kind}'), 0)::bigint`
-  const by = names.length === 0 ? '' : `group by ${names.join(', ')} order by ${names.join(', ')}`
   return `select ${[
     ...shown,
-    `${count('tasks', 'settle')} as succeeded`,
-    `${count('tasks', 'release')} as failed`,
+    `json_build_object('succeeded', ${count('tasks', 'settle')}, 'failed', ${count('tasks', 'release')}) as tasks`,
     `${count('credits', 'settle')} as credits`,
   ].join(', ')}
   from (
@@ -80,30 +81,21 @@ function usageSql(groups: readonly OperatorUsageGroup[], ofAll: boolean): string
       and created_at >= $1::timestamptz and created_at < $2::timestamptz
     group by ${inner.map((_, index) => index + 1).join(', ')}
   ) ends ${groups.includes('account') ? 'join account using (account_id)' : ''}
-  ${by}
+  ${places === '' ? '' : `group by ${places} order by ${places}`}
   limit $3`
 }
 
-const columns: Readonly<
-  Record<
-    OperatorUsageGroup,
-    { readonly sql: string; readonly name: string; readonly shown: string }
-  >
-> = {
-  account: { sql: 'account_id', name: 'account.name', shown: 'account.name as account' },
-  key: { sql: 'key_id', name: 'key_id', shown: 'key_id as "keyId"' },
-  model: { sql: 'model', name: 'model', shown: 'model' },
-  channel: { sql: 'channel', name: 'channel', shown: 'channel' },
-  outcome: {
-    sql: `case kind when 'settle' then 'succeeded' else 'failed' end as outcome`,
-    name: 'outcome',
-    shown: 'outcome',
-  },
-  day: {
-    sql: `date_bin('1 day', created_at, timestamptz '1970-01-01 00:00:00Z') as day`,
-    name: 'day',
-    shown: `${isoSql('day')} as "startTime"`,
-  },
+/** What is read of the ledger for a group, and how it is shown. */
+const columns: Readonly<Record<OperatorUsageGroup, readonly [read: string, shown: string]>> = {
+  account: ['account_id', 'account.name as account'],
+  key: ['key_id', 'key_id'],
+  model: ['model', 'model'],
+  channel: ['channel', 'channel'],
+  outcome: [`case kind when 'settle' then 'succeeded' else 'failed' end as outcome`, 'outcome'],
+  day: [
+    `date_bin('1 day', created_at, timestamptz '1970-01-01 00:00:00Z') as day`,
+    `to_char(day at time zone 'UTC', 'YYYY-MM-DD') as day`,
+  ],
 }
 
 /**

@@ -1,7 +1,10 @@
 import type { Pool, PoolClient } from 'pg'
+import type { ListPage } from '../../domain/lists/list.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
 import type { channel } from '../../schema/operators/channels.ts'
 import { isoSql } from '../isoSql.ts'
+import type { Page } from '../readPage.ts'
+import { readPage } from '../readPage.ts'
 
 /** The state of a channel, which all workers share. */
 export type ChannelJson = AnswerOf<typeof channel>
@@ -54,27 +57,26 @@ async function readChannel(
   client: Pool | PoolClient,
   name: string,
 ): Promise<ChannelJson | undefined> {
-  return (await listChannels(client, name))[0]
+  const { rows } = await client.query<ChannelJson>(`${channelSql} where name = $1`, [name])
+  return rows[0]
 }
 
-/**
- * Returns the channels that any worker has had in its configuration since the installation, sorted by name. With
- * `name`, returns only that channel.
- */
-export async function listChannels(
-  client: Pool | PoolClient,
-  name?: string,
-): Promise<readonly ChannelJson[]> {
-  const { rows } = await client.query<ChannelJson>(listSql, [name ?? null])
-  return rows
+/** Returns the channels that any worker has had in its configuration since the installation, sorted by name. */
+export async function listChannels(pool: Pool, page: Page): Promise<ListPage<ChannelJson>> {
+  return readPage<ChannelJson>(pool, page, {
+    table: 'channel',
+    order: ['name'],
+    direction: 'asc',
+    filter: [],
+    select: (where, newest) => `${channelSql} ${where} ${newest}`,
+  })
 }
 
-const listSql = `
+const channelSql = `
   select name, ${isoSql('paused_at', 'MS')} as paused_at, pause_reason,
     (select count(*) from attempt
       where channel = name and closed_at is null and lease_until > now())::int as in_flight,
     coalesce((
       select json_agg(json_build_object('model', model, 'until', ${isoSql('until_at', 'MS')}) order by model)
       from cooldown where channel = name and until_at > now()), '[]') as cooldowns
-  from channel where $1::text is null or name = $1
-  order by name`
+  from channel`

@@ -3,7 +3,7 @@ import { defined } from '../../domain/defined.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
 import type { found } from '../../schema/operators/overview.ts'
 import type { Row } from '../row.ts'
-import { keyDigestsOf, keyedSql } from '../tasks/keyedTasks.ts'
+import { keyDigestsOf } from '../tasks/keyDigests.ts'
 import { isKept } from '../tasks/readTask.ts'
 
 /** What an id belongs to. */
@@ -30,7 +30,7 @@ const findSql = `
     where request_id = $1 and ${isKept}
     union all
     select 'task', 'idempotency_key', task_id, account_id, task_id from task
-    where task_id = any (array(${keyedSql('$2::bytea[]')})) and ${isKept}
+    where key_digest = any ($2::bytea[]) and ${isKept}
     union all
     select distinct 'task', 'upstream_request_id', task_id, account_id, task_id
     from attempt join task using (task_id) where upstream_request_id = $1 and ${isKept}

@@ -18,10 +18,9 @@ export const endedSql = `task_id, account_id, key_id, route, model, credits, ret
  */
 export const tailSql = `
   entry as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, channel,
-      created_at)
-    select account_id, task_id, case status when 'succeeded' then 'settle' else 'release' end, 'held',
-      case status when 'succeeded' then 'spent' else 'available' end, credits, key_id, model, channel, completed_at
+    insert into ledger (account_id, task_id, kind, credits, key_id, model, channel, created_at)
+    select account_id, task_id, case status when 'succeeded' then 'settle' else 'release' end, credits, key_id, model,
+      channel, completed_at
     from done
     returning credits
   ), refunded as (

@@ -149,8 +149,8 @@ const insertSql = `
     where upload_id = $16 and task_id is null and sweep_after > now()
     returning 1
   ), hold as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
-    select account_id, $1, 'hold', 'available', 'held', credits, key_id from accepted
+    insert into ledger (account_id, task_id, kind, credits, key_id)
+    select account_id, $1, 'hold', credits, key_id from accepted
   ), budget as (
     select key_id, budget_credits, starts_at, ends_at, credits
     from accepted join api_key using (key_id), budget_window(budget_period, now())

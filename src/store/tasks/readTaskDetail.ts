@@ -100,10 +100,10 @@ const eventsSql = `
   union all
   select 9, task.expires_at, 'expired', '{}' where task.expires_at <= now()
   union all
-  select 10, coalesce(to_timestamp((attempts -> -1 ->> 'atMs')::float8 / 1000), created_at), 'webhook',
+  select 10, coalesce((attempts -> -1 ->> 'at')::timestamptz, created_at), 'webhook',
     json_build_object('webhook', webhook_id, 'delivery', delivery_id, 'status', status,
       'tries', jsonb_array_length(attempts),
-      'http_status', attempts -> -1 -> 'httpStatus', 'error', attempts -> -1 -> 'error')
+      'http_status', attempts -> -1 -> 'http_status', 'error', attempts -> -1 -> 'error')
   from webhook_delivery where webhook_delivery.task_id = task.task_id`
 
 const detailSql = `

@@ -44,23 +44,23 @@ export async function retryTask(client: PoolClient, input: RetryInput): Promise<
   const request = { ...original, route: asyncRoute(original.route) }
   const terms = input.termsOf(request)
   const { newTaskId } = input
-  await client.query(insertSql, [
-    input.taskId,
-    newTaskId,
-    request.route,
-    JSON.stringify(request),
-    terms.credits,
-    terms.deadlineMs,
-    terms.hardEndMs,
-  ])
-  const takenOver = await client.query(takeOverSql, [input.taskId, newTaskId])
-  // The failed task's copy of the request is not needed any more: the new task has its own copy, and a task can
-  // be retried only once.
-  await client.query(forgetRequestSql, [input.taskId])
-  if (request.inputs.length > 0 && takenOver.rowCount === 0) return { kind: 'inputs_gone' }
   const { credits } = terms
-  const { rowCount } = await client.query(holdSql, [newTaskId, credits])
-  return rowCount === 1 ? { kind: 'retried', taskId: newTaskId } : { kind: 'insufficient', credits }
+  const { rows } = await client.query<{ readonly taken: boolean; readonly paid: boolean }>(
+    insertSql,
+    [
+      input.taskId,
+      newTaskId,
+      request.route,
+      JSON.stringify(request),
+      credits,
+      terms.deadlineMs,
+      terms.hardEndMs,
+    ],
+  )
+  if (request.inputs.length > 0 && rows[0]?.taken !== true) return { kind: 'inputs_gone' }
+  return rows[0]?.paid === true
+    ? { kind: 'retried', taskId: newTaskId }
+    : { kind: 'insufficient', credits }
 }
 
 /**
@@ -103,32 +103,30 @@ const failedSql = `
     (select retry.task_id from task retry where retry.retry_of = task.task_id) as "retriedAs"
   from task where task_id = $1 and ${isKept}`
 
-const insertSql = `
-  insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
-    request, fingerprint, key_digest, credits, deadline_at, hard_end_at, retry_of)
-  select $2, account_id, key_id, $3, family, model, action, size, quality, $4, fingerprint, key_digest,
-    $5, now() + $6::float8 * interval '1 millisecond', now() + $7::float8 * interval '1 millisecond',
-    task_id
-  from task where task_id = $1`
-
-const forgetRequestSql = `
-  update task set request = null, retry_until = null, retry_bytes = null where task_id = $1`
-
-const takeOverSql = `
-  update upload set task_id = $2, sweep_after = 'infinity'
-  where task_id = $1 and kind = 'input' and sweep_after > now()`
-
 /**
- * Holds the price: inserts the ledger row, and updates the balance if it covers the price. If it does not, the
- * ledger row is rolled back. PostgreSQL may run the two parts in either order. That is safe, because no other
- * transaction can wait for the ledger row of a task that only this transaction sees.
+ * Inserts the new task, gives it the inputs, and holds its price if the balance covers it. The failed task's copy of the
+ * request is not needed any more: the new task has its own copy, and a task can be retried only once.
  */
-const holdSql = `
-  with entry as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits)
-    select account_id, task_id, 'hold', 'available', 'held', credits
+const insertSql = `
+  with made as (
+    insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
+      request, fingerprint, key_digest, credits, deadline_at, hard_end_at, retry_of)
+    select $2, account_id, key_id, $3, family, model, action, size, quality, $4, fingerprint, key_digest,
+      $5, now() + $6::float8 * interval '1 millisecond', now() + $7::float8 * interval '1 millisecond',
+      task_id
     from task where task_id = $1
+    returning account_id, credits
+  ), taken as (
+    update upload set task_id = $2, sweep_after = 'infinity'
+    where task_id = $1 and kind = 'input' and sweep_after > now()
+    returning 1
+  ), forgotten as (
+    update task set request = null, retry_until = null, retry_bytes = null where task_id = $1
+  ), entry as (
+    insert into ledger (account_id, task_id, kind, credits) select account_id, $2, 'hold', credits from made
+  ), paid as (
+    update balance set available = available - credits from made
+    where balance.account_id = made.account_id and available >= credits
+    returning 1
   )
-  update balance set available = available - $2
-  where account_id = (select account_id from task where task_id = $1)
-    and available >= $2::bigint`
+  select exists (select from taken) as taken, exists (select from paid) as paid`

@@ -1,52 +1,40 @@
 import type { Pool, PoolClient } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { Delivery } from '../../domain/webhooks/delivery.ts'
+import type { ListPage } from '../../domain/lists/list.ts'
+import { mapPage } from '../../domain/lists/list.ts'
 import { testDeliveriesMax } from '../../domain/webhooks/webhook.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { delivery } from '../../schema/answers/webhook.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
+import { isoSql } from '../isoSql.ts'
+import type { Conditions, Page } from '../readPage.ts'
+import { readPage } from '../readPage.ts'
 import type { Row } from '../row.ts'
+
+/** One event for one webhook, as answers have it. */
+export type DeliveryJson = AnswerOf<typeof delivery>
 
 /** The id of a new delivery, which is also the `webhook-id` of all its tries. */
 export const newDeliveryIdSql = `'whd_' || replace(gen_random_uuid()::text, '-', '')`
 
-/** One page of deliveries, newest first. `after` is the id of the last delivery of the previous page. */
-export type DeliveryPage = {
-  readonly limit: number
-  readonly after?: string
-  readonly status?: Delivery['status']
-}
+export type DeliveryPage = Page & { readonly status?: DeliveryJson['status'] }
 
 /** Returns the deliveries of a webhook, newest first. */
 export async function listDeliveries(
   pool: Pool,
   webhookId: string,
-  { limit, after, status }: DeliveryPage,
-): Promise<readonly Delivery[]> {
-  const values: unknown[] = [webhookId, limit]
-  const conditions: string[] = []
-  if (status !== undefined) conditions.push(`and status = $${values.push(status)}`)
-  if (after !== undefined) {
-    conditions.push(`and (created_at, delivery_id) < (
-      select created_at, delivery_id from webhook_delivery where delivery_id = $${values.push(after)})`)
-  }
-  const { rows } = await pool.query<Row<Delivery>>(
-    `select ${deliveryColumns} from webhook_delivery where webhook_id = $1 ${conditions.join(' ')}
-     order by created_at desc, delivery_id desc limit $2`,
-    values,
-  )
-  return rows.map(defined)
-}
-
-/** Returns a delivery of the webhook, or `undefined` when the webhook has no such delivery. */
-export async function readDelivery(
-  pool: Pool,
-  webhookId: string,
-  deliveryId: string,
-): Promise<Delivery | undefined> {
-  const { rows } = await pool.query<Row<Delivery>>(
-    `select ${deliveryColumns} from webhook_delivery where webhook_id = $1 and delivery_id = $2`,
-    [webhookId, deliveryId],
-  )
-  return rows[0] && defined(rows[0])
+  { status, ...page }: DeliveryPage,
+): Promise<ListPage<DeliveryJson>> {
+  const ofWebhook: Conditions = [['webhook_id = ?', webhookId]]
+  const list = await readPage<Row<DeliveryJson>>(pool, page, {
+    table: 'webhook_delivery',
+    order: ['webhook_delivery.created_at', 'delivery_id'],
+    direction: 'desc',
+    scope: ofWebhook,
+    filter: [...ofWebhook, ['status = ?', status]],
+    select: (where, newest) => `select ${deliveryColumns} from webhook_delivery ${where} ${newest}`,
+  })
+  return mapPage(list, defined)
 }
 
 /**
@@ -59,10 +47,10 @@ export async function redeliver(
   pool: Pool | PoolClient,
   deliveryId: string,
   webhookId?: string,
-): Promise<Delivery | 'missing' | 'disabled'> {
+): Promise<DeliveryJson | 'missing' | 'disabled'> {
   const values = [deliveryId, webhookId ?? null]
   const wanted = 'delivery_id = $1 and ($2::text is null or webhook_id = $2)'
-  const [due] = await runStatement<Row<Delivery>>(pool, {
+  const [due] = await runStatement<Row<DeliveryJson>>(pool, {
     text: `update webhook_delivery
       set status = 'pending', tries = 0, next_attempt_at = clock_timestamp(), claim = claim + 1
       where ${wanted} and webhook_id in (select webhook_id from webhook where status = 'active')
@@ -86,8 +74,8 @@ export async function redeliver(
 export async function insertTestDelivery(
   pool: Pool,
   webhookId: string,
-): Promise<Delivery | 'too_many' | undefined> {
-  return withTransaction<Delivery | 'too_many' | undefined>(pool, async (client) => {
+): Promise<DeliveryJson | 'too_many' | undefined> {
+  return withTransaction<DeliveryJson | 'too_many' | undefined>(pool, async (client) => {
     // Two tests of one webhook take turns, so that the second one counts the first.
     const { rowCount } = await client.query(
       `select from webhook where webhook_id = $1 and status = 'active' for no key update`,
@@ -105,7 +93,7 @@ export async function insertTestDelivery(
          order by (status = 'pending') desc, created_at desc offset $2)`,
       [webhookId, testDeliveriesMax - 1],
     )
-    const { rows } = await client.query<Row<Delivery>>(
+    const { rows } = await client.query<Row<DeliveryJson>>(
       `insert into webhook_delivery (delivery_id, webhook_id, event)
        values (${newDeliveryIdSql}, $1, 'webhook.test') returning ${deliveryColumns}`,
       [webhookId],
@@ -114,6 +102,6 @@ export async function insertTestDelivery(
   })
 }
 
-const deliveryColumns = `delivery_id as "deliveryId", webhook_id as "webhookId", event,
-  task_id as "taskId", status, (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
-  attempts, (extract(epoch from next_attempt_at) * 1000)::float8 as "nextAttemptAtMs"`
+const deliveryColumns = `delivery_id, webhook_id, event, task_id, status,
+  ${isoSql('webhook_delivery.created_at', 'MS')} as created_at, attempts,
+  ${isoSql('next_attempt_at', 'MS')} as next_attempt_at`

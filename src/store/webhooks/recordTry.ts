@@ -1,13 +1,18 @@
 import type { Pool } from 'pg'
-import type { ClaimedDelivery, DeliveryAttempt } from '../../domain/webhooks/delivery.ts'
+import type { ClaimedDelivery, DeliveryError } from '../../domain/webhooks/delivery.ts'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
 import type { Verdict } from '../../domain/webhooks/retries.ts'
 import { runStatement } from '../connection/transaction.ts'
+import { isoSql } from '../isoSql.ts'
 import { endPending } from './webhooks.ts'
 
-/** What came of a try. `durationMs` is how long it took. */
-export type TryOutcome = Omit<DeliveryAttempt, 'atMs'> & { readonly durationMs: number }
+/** What came of a try: a status when the receiver answered, an error when it did not. */
+export type TryOutcome = {
+  readonly httpStatus?: number
+  readonly error?: DeliveryError
+  readonly durationMs: number
+}
 
 /**
  * How many tries of one delivery are kept. The oldest ones are dropped. A round has ten tries, so three rounds fit.
@@ -34,7 +39,7 @@ export async function recordTry(
       claimed.webhookId,
       statusAfter(verdict),
       verdict.kind === 'retry' ? verdict.waitMs : null,
-      JSON.stringify(defined({ httpStatus, error })),
+      JSON.stringify(defined({ http_status: httpStatus, error })),
       durationMs,
       attemptsMax,
       verdict.kind === 'gone',
@@ -63,8 +68,8 @@ const recordSql = `
     update webhook_delivery set status = $4, tries = tries + 1, claimed_until = null,
       next_attempt_at = clock_timestamp() + $5::float8 * interval '1 millisecond',
       attempts = case when jsonb_array_length(attempts) >= $8 then attempts - 0 else attempts end
-        || jsonb_build_array($6::jsonb || jsonb_build_object('atMs',
-          floor(extract(epoch from clock_timestamp()) * 1000 - $7::float8)))
+        || jsonb_build_array($6::jsonb || jsonb_build_object('at',
+          ${isoSql(`(clock_timestamp() - $7::float8 * interval '1 millisecond')`, 'MS')}))
     where delivery_id = $1 and status = 'pending' and (claim = $2 or $4 = 'delivered')
   )
   update webhook set

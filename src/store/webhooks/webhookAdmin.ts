@@ -1,38 +1,34 @@
 import type { Pool } from 'pg'
+import type { ListPage } from '../../domain/lists/list.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
 import type { webhook } from '../../schema/operators/webhooks.ts'
 import { isoSql } from '../isoSql.ts'
+import type { Page } from '../readPage.ts'
+import { readPage } from '../readPage.ts'
 
 /** A webhook as operators see it. */
 export type WebhookJson = AnswerOf<typeof webhook>
 
-/** One page of webhooks. `after` is the id of the last one of the page before. An absent field limits nothing. */
-export type WebhookPage = {
-  /** The name of their account. */
-  readonly account?: string
-  readonly after?: string
-  readonly limit?: number
-}
-
-/** Returns the webhooks that match, newest first. */
+/** Returns the webhooks of the account with this name, or of all, newest first. */
 export async function listAllWebhooks(
   pool: Pool,
-  { account, after, limit }: WebhookPage = {},
-): Promise<readonly WebhookJson[]> {
-  const { rows } = await pool.query<WebhookJson>(
-    `select w.webhook_id, a.name as account, w.url, w.status, w.key_id,
-       ${isoSql('w.created_at', 'MS')} as created_at, p.pending,
-       ${isoSql('p.oldest', 'MS')} as oldest_pending_at, ${isoSql('w.failing_since', 'MS')} as failing_since
-     from webhook w join account a using (account_id)
-     cross join lateral (
-       select count(*)::int as pending, min(d.created_at) as oldest from webhook_delivery d
-       where d.webhook_id = w.webhook_id and d.status = 'pending') p
-     where w.status <> 'deleted' and ($1::text is null or a.name = $1) and ($2::text is null or
-       (w.created_at, w.webhook_id) < (select created_at, webhook_id from webhook where webhook_id = $2))
-     order by w.created_at desc, w.webhook_id desc limit $3`,
-    [account ?? null, after ?? null, limit ?? null],
-  )
-  return rows
+  { account, ...page }: Page & { readonly account?: string },
+): Promise<ListPage<WebhookJson>> {
+  return readPage<WebhookJson>(pool, page, {
+    table: 'webhook',
+    order: ['webhook.created_at', 'webhook_id'],
+    direction: 'desc',
+    filter: [[`webhook.status <> 'deleted'`], ['account.name = ?', account]],
+    select: (where, newest) => `
+        select webhook_id, account.name as account, url, webhook.status, key_id,
+          ${isoSql('webhook.created_at', 'MS')} as created_at, pending,
+          ${isoSql('oldest', 'MS')} as oldest_pending_at, ${isoSql('failing_since', 'MS')} as failing_since
+        from webhook join account using (account_id)
+        cross join lateral (
+          select count(*)::int as pending, min(d.created_at) as oldest from webhook_delivery d
+          where d.webhook_id = webhook.webhook_id and d.status = 'pending') p
+        ${where} ${newest}`,
+  })
 }
 
 /** Returns whether there is such a webhook. A deleted one is kept as long as it has deliveries. */

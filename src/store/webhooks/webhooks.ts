@@ -1,7 +1,13 @@
 import type { Pool, PoolClient } from 'pg'
-import type { SecretVersion, Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
+import type { SecretVersion, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { rotationMs, webhooksMax } from '../../domain/webhooks/webhook.ts'
+import type { AnswerOf } from '../../schema/answerOf.ts'
+import type { webhook } from '../../schema/answers/webhook.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
+import { isoSql } from '../isoSql.ts'
+
+/** A webhook as its account sees it. */
+export type Webhook = AnswerOf<typeof webhook>
 
 export type NewWebhook = {
   readonly webhookId: string
@@ -35,7 +41,7 @@ export async function insertWebhook(pool: Pool, webhook: NewWebhook): Promise<We
 export async function listWebhooks(pool: Pool, accountId: string): Promise<readonly Webhook[]> {
   const { rows } = await pool.query<Webhook>(
     `select ${webhookColumns} from webhook where account_id = $1 and status <> 'deleted'
-     order by created_at desc, webhook_id desc`,
+     order by webhook.created_at desc, webhook_id desc`,
     [accountId],
   )
   return rows
@@ -74,21 +80,23 @@ export async function enableWebhook(
 
 /**
  * Gives a webhook a new secret, computed from the given key. For `rotationMs`, the previous secret signs too.
- * Returns `undefined` when the account has no such webhook.
+ * Returns the webhook and the version of the secret, or `undefined` when the account has no such webhook.
  */
 export async function rotateSecret(
   pool: Pool,
   accountId: string,
   webhookId: string,
   keyId: string,
-): Promise<Webhook | undefined> {
-  const { rows } = await pool.query<Webhook>(
+): Promise<{ readonly webhook: Webhook; readonly version: number } | undefined> {
+  const { rows } = await pool.query<Webhook & { readonly version: number }>(
     `update webhook set previous_key_id = key_id, key_id = $3, version = version + 1,
        previous_until = clock_timestamp() + $4 * interval '1 millisecond'
-     where ${ownSql} returning ${webhookColumns}`,
+     where ${ownSql} returning ${webhookColumns}, version`,
     [accountId, webhookId, keyId, rotationMs],
   )
-  return rows[0]
+  if (rows[0] === undefined) return undefined
+  const { version, ...rotated } = rows[0]
+  return { webhook: rotated, version }
 }
 
 /**
@@ -139,15 +147,17 @@ export async function endPending(pool: Pool, webhookId?: string): Promise<number
   return ended[0]?.count ?? 0
 }
 
-// With an array, PostgreSQL looks each delivery up by its id, whatever it thinks of the size of the table.
+// A pending delivery has a next try. With `status = 'pending'`, a plan made on an empty table would read all pending
+// deliveries for each of them, by the index `webhook_delivery_due`.
 const endPendingSql = `
-  with ended as (
+  with chosen as materialized (
+    select each.delivery_id as chosen_id from webhook w cross join lateral (
+      select delivery_id from webhook_delivery
+      where webhook_id = w.webhook_id and status = 'pending' limit $2) each
+    where w.status <> 'active' and ($1::text is null or w.webhook_id = $1) limit $2
+  ), ended as (
     update webhook_delivery set status = 'failed', next_attempt_at = null, claimed_until = null
-    where status = 'pending' and delivery_id = any (array(
-      select each.delivery_id from webhook w cross join lateral (
-        select delivery_id from webhook_delivery
-        where webhook_id = w.webhook_id and status = 'pending' limit $2) each
-      where w.status <> 'active' and ($1::text is null or w.webhook_id = $1) limit $2))
+    from chosen where delivery_id = chosen_id and next_attempt_at is not null
     returning 1)
   select count(*)::int as count from ended`
 
@@ -173,6 +183,4 @@ export async function neededKeyIds(pool: Pool): Promise<readonly string[]> {
 
 const ownSql = `account_id = $1 and webhook_id = $2 and status <> 'deleted'`
 
-const webhookColumns = `webhook_id as "webhookId", account_id as "accountId", url, events, status,
-  (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
-  json_build_object('keyId', key_id, 'version', version) as secret`
+const webhookColumns = `webhook_id, url, events, status, ${isoSql('webhook.created_at', 'MS')} as created_at`

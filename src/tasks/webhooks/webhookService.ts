@@ -3,19 +3,20 @@ import type { WebhookKey } from './webhookSecret.ts'
 import { webhookSecret } from './webhookSecret.ts'
 import type { Caller } from '../../domain/accounts/account.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
-import type { DeliveryPage } from '../../store/webhooks/deliveries.ts'
+import type { DeliveryJson, DeliveryPage } from '../../store/webhooks/deliveries.ts'
 import * as deliveries from '../../store/webhooks/deliveries.ts'
+import type { Webhook } from '../../store/webhooks/webhooks.ts'
 import * as webhooks from '../../store/webhooks/webhooks.ts'
+import type { ListPage } from '../../domain/lists/list.ts'
 import type { Result } from '../../domain/result.ts'
-import { fail, succeed } from '../../domain/result.ts'
-import type { Delivery } from '../../domain/webhooks/delivery.ts'
-import type { Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
+import { fail, mapValue, succeed } from '../../domain/result.ts'
+import type { SecretVersion, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { newWebhookId } from '../../domain/webhooks/webhook.ts'
 
 /** What accounts do with their webhooks. A webhook of another account is not found, as if it did not exist. */
 export type WebhookService = ReturnType<typeof createWebhookService>
 
-type WithSecret = { readonly webhook: Webhook; readonly secret: string }
+type WithSecret = Webhook & { readonly secret: string }
 
 type WebhookServiceDeps = {
   readonly pool: Pool
@@ -29,9 +30,9 @@ type WebhookServiceDeps = {
 export function createWebhookService(deps: WebhookServiceDeps) {
   const { pool, keys } = deps
   const [key] = keys
-  const withSecret = (webhook: Webhook): WithSecret => ({
-    webhook,
-    secret: webhookSecret(keys, webhook.webhookId, webhook.secret),
+  const withSecret = (webhook: Webhook, version: SecretVersion): WithSecret => ({
+    ...webhook,
+    secret: webhookSecret(keys, webhook.webhook_id, version),
   })
 
   async function read(caller: Caller, webhookId: string): Promise<Result<Webhook, RequestFailure>> {
@@ -44,16 +45,17 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       { accountId }: Caller,
       { url, events }: { readonly url: string; readonly events: readonly WebhookEvent[] },
     ): Promise<Result<WithSecret, RequestFailure>> => {
+      const secret = { keyId: key.id, version: 1 }
       const webhook = await webhooks.insertWebhook(pool, {
         webhookId: newWebhookId(),
         accountId,
         url,
         events,
-        secret: { keyId: key.id, version: 1 },
+        secret,
       })
       return webhook === undefined
         ? fail({ tag: 'too_many_webhooks' })
-        : succeed(withSecret(webhook))
+        : succeed(withSecret(webhook, secret))
     },
     list: ({ accountId }: Caller) => webhooks.listWebhooks(pool, accountId),
     read,
@@ -70,11 +72,16 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       webhookId: string,
     ): Promise<Result<WithSecret, RequestFailure>> => {
       const rotated = found(await webhooks.rotateSecret(pool, accountId, webhookId, key.id))
-      return rotated.ok ? succeed(withSecret(rotated.value)) : rotated
+      return mapValue(rotated, ({ webhook, version }) =>
+        withSecret(webhook, { keyId: key.id, version }),
+      )
     },
     enable: async ({ accountId }: Caller, webhookId: string) =>
       found(await webhooks.enableWebhook(pool, accountId, webhookId)),
-    test: async (caller: Caller, webhookId: string): Promise<Result<Delivery, RequestFailure>> => {
+    test: async (
+      caller: Caller,
+      webhookId: string,
+    ): Promise<Result<DeliveryJson, RequestFailure>> => {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
       const delivery = await deliveries.insertTestDelivery(pool, webhookId)
@@ -82,28 +89,20 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       if (delivery === 'too_many') return fail({ tag: 'too_many_tests' })
       return succeed(delivery)
     },
-    /** Fails with `unknown_after` when the webhook has no delivery `page.after`. */
     deliveries: async (
       caller: Caller,
       webhookId: string,
       page: DeliveryPage,
-    ): Promise<Result<readonly Delivery[], RequestFailure | { readonly tag: 'unknown_after' }>> => {
+    ): Promise<Result<ListPage<DeliveryJson>, RequestFailure>> => {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
-      const { after } = page
-      if (
-        after !== undefined &&
-        (await deliveries.readDelivery(pool, webhookId, after)) === undefined
-      ) {
-        return fail({ tag: 'unknown_after' })
-      }
       return succeed(await deliveries.listDeliveries(pool, webhookId, page))
     },
     redeliver: async (
       caller: Caller,
       webhookId: string,
       deliveryId: string,
-    ): Promise<Result<Delivery, RequestFailure>> => {
+    ): Promise<Result<DeliveryJson, RequestFailure>> => {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
       const delivery = await deliveries.redeliver(pool, deliveryId, webhookId)
@@ -113,6 +112,6 @@ export function createWebhookService(deps: WebhookServiceDeps) {
   }
 }
 
-function found(webhook: Webhook | undefined): Result<Webhook, RequestFailure> {
-  return webhook === undefined ? fail({ tag: 'webhook_not_found' }) : succeed(webhook)
+function found<Found>(value: Found | undefined): Result<Found, RequestFailure> {
+  return value === undefined ? fail({ tag: 'webhook_not_found' }) : succeed(value)
 }

@@ -194,8 +194,8 @@ async function usageOf(pool: Pool): Promise<readonly string[]> {
   for (const { accountId, spent, ended } of rows) {
     const period = { startTime: '1970-01-01T00:00:00Z', endTime: '9999-01-01T00:00:00Z' }
     const usage = await readUsage(pool, accountId, { ...period, groupBy: [] })
-    const seen = JSON.stringify(usage === 'too_many_rows' ? usage : usage.rows)
-    const expected = JSON.stringify([{ ...ended, credits: spent }])
+    const seen = JSON.stringify(usage === 'too_many_rows' ? usage : usage.data)
+    const expected = JSON.stringify([{ tasks: ended, credits: spent }])
     if (seen !== expected) broken.push(`the usage of ${accountId} is ${seen}, not ${expected}`)
   }
   return broken

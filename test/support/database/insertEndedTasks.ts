@@ -37,7 +37,6 @@ export async function insertEndedTasks(pool: Pool, given: EndedTasks): Promise<r
   const { accountId, count, keyId = 'key_x', model = 'familyb-image-2-vip' } = given
   const { status = 'succeeded', credits = 1, at = 'now()', every = '0', channel = 'b-main' } = given
   const prefix = `task_${randomBytes(12).toString('hex')}`
-  const to = status === 'succeeded' ? 'spent' : 'available'
   const values = [
     accountId,
     prefix,
@@ -63,14 +62,11 @@ export async function insertEndedTasks(pool: Pool, given: EndedTasks): Promise<r
          ${status === 'succeeded' ? `'an' || id, 'image/png', 1, 'ab'` : `'upstream_error', 'unknown'`}
        from made
      ), holds as (
-       insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, created_at)
-       select $1, id, 'hold', 'available', 'held', $5, $3, at from made
+       insert into ledger (account_id, task_id, kind, credits, key_id, created_at)
+       select $1, id, 'hold', $5, $3, at from made
      ), ends as (
-       insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, channel,
-         created_at)
-       select $1, id, '${status === 'succeeded' ? 'settle' : 'release'}', 'held', '${to}', $5, $3, $4, $10::text,
-         at
-       from made
+       insert into ledger (account_id, task_id, kind, credits, key_id, model, channel, created_at)
+       select $1, id, '${status === 'succeeded' ? 'settle' : 'release'}', $5, $3, $4, $10::text, at from made
      ), paid as (
        update balance set available = available - $5::bigint * $9
        where account_id = $1 and '${status}' = 'succeeded'

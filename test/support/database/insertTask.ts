@@ -39,8 +39,8 @@ export async function insertTask(
        insert into balance (account_id, available, deposited) values ($2, 1000 - $5::bigint, 1000)
        on conflict (account_id) do update set available = balance.available - $5::bigint
      ), entry as (
-       insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
-       values ($2, $1, 'hold', 'available', 'held', $5, 'key_x')
+       insert into ledger (account_id, task_id, kind, credits, key_id)
+       values ($2, $1, 'hold', $5, 'key_x')
      )
      insert into task (task_id, account_id, key_id, route, family, model, action, request, fingerprint,
        credits, deadline_at, hard_end_at)

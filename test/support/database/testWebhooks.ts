@@ -1,7 +1,9 @@
 import type { Pool } from 'pg'
 import { beforeEach } from 'vitest'
+import { rowsOf } from './rowsOf.ts'
 import type { ClaimedDelivery } from '../../../src/domain/webhooks/delivery.ts'
 import { newWebhookId } from '../../../src/domain/webhooks/webhook.ts'
+import type { DeliveryJson } from '../../../src/store/webhooks/deliveries.ts'
 import { listDeliveries } from '../../../src/store/webhooks/deliveries.ts'
 import { claimDue } from '../../../src/store/webhooks/claimDue.ts'
 import { insertWebhook } from '../../../src/store/webhooks/webhooks.ts'
@@ -30,6 +32,14 @@ export async function insertTestWebhook(
 export async function claimOf(pool: Pool, webhookId: string): Promise<readonly ClaimedDelivery[]> {
   const claimed = await claimDue(pool, { places: 1_000, failingToo: true })
   return claimed.filter((delivery) => delivery.webhookId === webhookId)
+}
+
+/** Returns all deliveries of a webhook, newest first. */
+export async function deliveriesOf(
+  pool: Pool,
+  webhookId: string,
+): Promise<readonly DeliveryJson[]> {
+  return rowsOf(await listDeliveries(pool, webhookId, {}))
 }
 
 /** Makes an account with one webhook before each test of the calling file. */
@@ -62,6 +72,6 @@ export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>) {
       if (delivery === undefined || others.length > 0) throw new Error('not one to claim')
       return delivery
     },
-    all: () => listDeliveries(world.pool, id, { limit: 30_000 }),
+    all: () => deliveriesOf(world.pool, id),
   }
 }

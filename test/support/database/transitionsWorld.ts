@@ -91,9 +91,9 @@ const beginSql = `
       now() + interval '1 hour', now() + interval '2 hours'
     from given, lateral (select case when "isSync" then 'images.edits' else 'images.tasks' end as route) asked
   ), entries as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
-    select id, null, 'deposit', 'funding', 'available', deposit, null from owners
-    union all select account, id, 'hold', 'available', 'held', credits, 'key-' || account from given
+    insert into ledger (account_id, task_id, kind, credits, key_id)
+    select id, null, 'deposit', deposit, null from owners
+    union all select account, id, 'hold', credits, 'key-' || account from given
   ), keys as (
     insert into idempotency_key (account_id, key_digest, task_id) select account, id::bytea, id from given
   ), inputs as (

@@ -6,6 +6,7 @@ import { createApp } from '../../../src/http/app.ts'
 import { createServer } from '../../../src/http/server.ts'
 import type { AccountReads } from '../../../src/store/accounts/accountStore.ts'
 import type { ApiConfig, ApiDeps, Observation } from '../../../src/http/context.ts'
+import { listOf } from '../../../src/domain/lists/list.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
 import type { WebhookService } from '../../../src/tasks/webhooks/webhookService.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
@@ -107,23 +108,29 @@ const noWebhooks: WebhookService = {
   rotate: noWebhook,
   enable: noWebhook,
   test: noWebhook,
-  deliveries: async () => succeed([]),
+  deliveries: async () => succeed(listOf([])),
   redeliver: noWebhook,
 }
 
 /** Every account has the name `test` and no credits. */
 const fakeReads: AccountReads = {
   readAccount: async (accountId) => ({
-    accountId,
+    account_id: accountId,
     name: 'test',
-    createdAtMs: 0,
     available: 0,
     held: 0,
     spent: 0,
-    limits: {},
+    models: null,
+    limits: { requests: null, live_tasks: null },
+    created_at: '2026-01-01T00:00:00Z',
   }),
-  listOwnTasks: async () => ({ rows: [], hasMore: false }),
-  readUsage: async () => ({ startTime: '', endTime: '', rows: [] }),
+  listOwnTasks: async () => listOf([]),
+  readUsage: async () => ({
+    start_time: '',
+    end_time: '',
+    data: [],
+    total: { tasks: { succeeded: 0, failed: 0 }, credits: 0 },
+  }),
 }
 
 async function exchange(port: number, bytes: string): Promise<string> {

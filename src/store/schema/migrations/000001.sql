@@ -85,17 +85,15 @@ create function account_limits(b balance) returns json language sql as $$
     'liveTasks', b.live_tasks_limit)
 $$;
 
--- Double-entry bookkeeping: each row moves credits from one bucket of an account (debit) to another (credit).
--- `funding` is where the operator's deposits come from, and where what is taken back (`withdraw`) goes. The ledger is kept
--- for ever. It has no foreign key to `task`, because rows of `task` are purged.
+-- Every movement of credits. A deposit makes credits available, and what is taken back (`withdraw`) no longer is. A hold
+-- sets available credits aside for a task, a settle spends them, and a release makes them available again. The ledger is
+-- kept for ever. It has no foreign key to `task`, because rows of `task` are purged.
 create table ledger (
   entry_id bigint generated always as identity primary key,
   account_id text not null,
   -- Null for deposits and withdrawals only.
   task_id text,
   kind text not null,
-  debit text not null,
-  credit text not null,
   -- 0 for a task with a price of zero.
   credits bigint not null check (credits >= 0),
   -- The API key and the model of the task, in the row of its end. Usage is counted from these rows, because
@@ -111,14 +109,11 @@ create table ledger (
   -- The row of an end has the task's `completed_at`.
   created_at timestamptz not null default now(),
   constraint ledger_valid check (case kind
-    when 'deposit' then debit = 'funding' and credit = 'available'
-      and credits > 0 and num_nonnulls(task_id, key_id, model) = 0
-    when 'withdraw' then debit = 'available' and credit = 'funding'
-      and credits > 0 and num_nonnulls(task_id, key_id, model) = 0
-    when 'hold' then debit = 'available' and credit = 'held' and task_id is not null and model is null
-    when 'settle' then debit = 'held' and credit = 'spent'
-      and num_nulls(task_id, key_id, model, channel) = 0
-    when 'release' then debit = 'held' and credit = 'available' and num_nulls(task_id, key_id, model) = 0
+    when 'deposit' then credits > 0 and num_nonnulls(task_id, key_id, model) = 0
+    when 'withdraw' then credits > 0 and num_nonnulls(task_id, key_id, model) = 0
+    when 'hold' then task_id is not null and model is null
+    when 'settle' then num_nulls(task_id, key_id, model, channel) = 0
+    when 'release' then num_nulls(task_id, key_id, model) = 0
     else false end),
   check (topup_id is null or kind in ('deposit', 'withdraw')),
   check (channel is null or kind in ('settle', 'release'))
@@ -261,10 +256,10 @@ create index task_account on task (account_id, created_at, task_id)
   include (status, model, action, failure_code, expires_at, purge_at);
 create index task_failed on task (account_id, created_at, task_id)
   include (status, model, action, failure_code, purge_at) where status = 'failed';
--- For finding a task by what a client has of it (src/store/operator/findById.ts). A failed task may have lost its
--- idempotency key.
+-- For finding a task by what a client has of it (src/store/operator/findById.ts). A failed task may have lost its row of
+-- `idempotency_key`.
 create index task_request on task (request_id);
-create index task_failed_key on task (key_digest) where status = 'failed' and key_digest is not null;
+create index task_key on task (key_digest) where key_digest is not null;
 -- What an account holds, and how many live tasks it has.
 -- Its condition differs from that of `task_due`, so that PostgreSQL never looks for an account's tasks among all live ones.
 create index task_live on task (account_id) include (credits) where completed_at is null;

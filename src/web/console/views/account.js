@@ -12,7 +12,7 @@ import { ledgerOf } from './ledger.js'
 import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { AccountJson } from '../../../operations/accounts.ts' */
+/** @import { AccountJson } from '../../../store/accounts/accounts.ts' */
 /** @import { UsageJson } from '../../../operations/usage.ts' */
 
 const shownDays = 14

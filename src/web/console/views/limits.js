@@ -1,6 +1,6 @@
 import { words } from 'words'
 
-/** @import { AccountJson } from '../../../operations/accounts.ts' */
+/** @import { AccountJson } from '../../../store/accounts/accounts.ts' */
 /** @import { Field } from '../parts/act.js' */
 
 /**

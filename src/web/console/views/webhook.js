@@ -11,7 +11,7 @@ import { webhookState } from './webhooks.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Columns } from '../parts/table.js' */
-/** @import { DeliveryJson } from '../../../operations/webhooks.ts' */
+/** @import { DeliveryJson } from '../../../store/webhooks/deliveries.ts' */
 /** @import { WebhookJson } from '../../../store/webhooks/webhookAdmin.ts' */
 
 const statuses = /** @type {const} */ (['pending', 'delivered', 'failed'])

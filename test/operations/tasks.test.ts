@@ -1,10 +1,20 @@
-import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { newUploadId } from '../../src/domain/ids.ts'
+import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { cancelTasks, retryTasks } from '../../src/operations/manyTasks.ts'
+import { failureText } from '../../src/operations/operation.ts'
+import { retryTask } from '../../src/operations/tasks.ts'
 import { listWebhookDeliveries, redeliverFailed } from '../../src/operations/webhooks.ts'
+import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
+import { forgetRequests, openUpload } from '../../src/store/reconcile/uploads.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
+import {
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+} from '../support/database/testAccept.ts'
 import { createTestAttempts, openAttempt } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
@@ -15,11 +25,13 @@ beforeAll(async () => {
   attempts = await createTestAttempts(database.pool)
 })
 
+const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 const terms = {
-  prices: [{ model: 'familyb-image-2-vip', credits: 10, creditsPerInputImage: 0 }],
+  prices: [{ model: 'familyb-image-2-vip', credits: 25, creditsPerInputImage: 0 }],
   taskDeadlineMs: 60_000,
   channels: [],
 } as const
+
 const lifetimes = { retentionSeconds: 60, tombstoneSeconds: 60, inputRetentionSeconds: 60 }
 
 /** What operations work with, and the runs that they asked to end. */
@@ -30,13 +42,90 @@ function world() {
     deps: {
       pool: database.pool,
       actor: 'admin:test',
-      randomBytes,
       lifetimes,
       terms: () => terms,
       endRuns: async (taskIds: readonly string[]) => void ended.push(...taskIds),
     } as const,
   }
 }
+
+/** Retries a task at a price of 25 credits. */
+function retry(taskId: string) {
+  return retryTask(world().deps, taskId)
+}
+
+/** Retries a task and returns the id of the new one. */
+async function retried(taskId: string): Promise<string> {
+  const result = await retry(taskId)
+  if (!result.ok) throw new Error(failureText(result.failure))
+  return result.value.task_id
+}
+
+/** A failed task of 10 credits with its own upload. */
+async function failedTask(given: Partial<ImageRequest> = {}) {
+  const { pool } = database
+  const caller = await createTestCaller(pool, 100)
+  const { accept } = createTestAccept(pool, {
+    prices: [{ model: 'familyb-image-2-vip', credits: 10, creditsPerInputImage: 0 }],
+  })
+  const uploadId = newUploadId('input')
+  await openUpload(pool, uploadId, 60_000)
+  const input = { blobKey: `${uploadId}/0`, mimeType: 'image/png', bytes: 1, sha256: '00' } as const
+  const request = generateRequest({ action: 'edit', inputs: [input], ...given })
+  const idempotencyKey = Buffer.from(uploadId)
+  const answer = await accept({ caller, request, uploadId, idempotencyKey })
+  if (!answer.ok) throw new Error(answer.failure.tag)
+  const { taskId } = answer.value
+  await attempts.failTask(taskId, failure, 0)
+  return { taskId, uploadId, accountId: caller.accountId }
+}
+
+// Which task can be retried, and what moves then, is in transitionsModel.test.ts: one after the other and at once.
+
+describe('task retry', () => {
+  it("makes a linked new task with today's price and the same inputs", async () => {
+    const { taskId, uploadId, accountId } = await failedTask()
+    const newTaskId = await retried(taskId)
+    const { rows } = await database.pool.query(
+      `select retry_of as "retryOf", status, credits, request, started_at as "startedAt",
+         (select task_id from upload where upload_id = $2 and sweep_after = 'infinity') as "ownerId",
+         (select count(*)::int from idempotency_key where task_id = $1) as keys
+       from task where task_id = $1`,
+      [newTaskId, uploadId],
+    )
+    expect(rows).toMatchObject([
+      { retryOf: taskId, status: 'queued', credits: 25, startedAt: null, keys: 0 },
+    ])
+    expect(rows[0]).toMatchObject({ ownerId: newTaskId })
+    expect(await balanceOf(database.pool, accountId)).toEqual({ available: 75, held: 25, spent: 0 })
+    expect(await verifyLedger(database.pool)).toEqual([])
+  })
+
+  it('turns a synchronous task into an asynchronous one', async () => {
+    const { taskId } = await failedTask({ route: 'images.edits' })
+    const newTaskId = await retried(taskId)
+    const { rows } = await database.pool.query<{ route: string; request: string }>(
+      'select route, request from task where task_id = $1',
+      [newTaskId],
+    )
+    expect(rows[0]?.route).toBe('images.tasks')
+    expect(JSON.parse(rows[0]?.request ?? '')).toMatchObject({ route: 'images.tasks' })
+  })
+
+  it('refuses a task whose prompt is no longer kept, and one whose inputs are being swept', async () => {
+    const forgotten = await failedTask()
+    const forget = 'update task set retry_until = now() where task_id = $1'
+    await database.pool.query(forget, [forgotten.taskId])
+    expect(await forgetRequests(database.pool, 10)).toBe(1)
+    const swept = await failedTask()
+    const sweep = `update upload set sweep_after = '-infinity' where upload_id = $1`
+    await database.pool.query(sweep, [swept.uploadId])
+    for (const { taskId, accountId } of [forgotten, swept]) {
+      expect(await retry(taskId)).toMatchObject({ failure: { code: 'inputs_gone' } })
+      expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 100, held: 0 })
+    }
+  })
+})
 
 /** The tasks of a new account, newest first. */
 async function insertTasks(count: number) {
@@ -48,8 +137,6 @@ async function insertTasks(count: number) {
   }
   return { accountId, taskIds }
 }
-
-const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
 describe('many', () => {
   it('tasks are retried at most once, those that can be [many-1]', async () => {
@@ -63,7 +150,7 @@ describe('many', () => {
       value: { would_retry: newest },
     })
     await database.pool.query(
-      'update balance set available = 15, deposited = 15 where account_id = $1',
+      'update balance set available = 30, deposited = 30 where account_id = $1',
       [accountId],
     )
     expect(await retryTasks(deps, some)).toMatchObject({

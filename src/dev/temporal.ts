@@ -77,8 +77,9 @@ export async function provideTemporal(
       )
       return
     case 'server': {
-      const ownPostgres = postgres ?? (await startPostgresForTemporal(config, launch))
-      await prepareDatabases(programs, ownPostgres)
+      // The real server needs an embedded PostgreSQL also where Darkroom has one of its own.
+      const ownPostgres = postgres ?? (await startPostgres(config.postgresPort, launch))
+      await prepareDatabases(programs.binDir, ownPostgres)
       await startServer(config, launch, {
         file: join(programs.binDir, 'temporal-server'),
         args: ['start'],
@@ -91,14 +92,6 @@ export async function provideTemporal(
     default:
       return assertNever(programs)
   }
-}
-
-/** The real server needs an embedded PostgreSQL also where Darkroom has one of its own. */
-function startPostgresForTemporal({ postgresPort }: Config, launch: Launch): Promise<Postgres> {
-  launch.say(
-    `PostgreSQL on port ${postgresPort} is for Temporal alone: Darkroom's data is in DATABASE_URL.`,
-  )
-  return startPostgres(postgresPort, launch)
 }
 
 /** Waits until the operator's Temporal is ready. */

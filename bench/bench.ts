@@ -7,12 +7,12 @@ import { parseArgs } from 'node:util'
 import { door } from './cases/door.ts'
 import { longHistory } from './cases/history.ts'
 import { synchronous } from './cases/synchronous.ts'
-import { fiftyInFlight, submits } from './cases/tasks.ts'
+import { fiftyInFlight, lookups, submits } from './cases/tasks.ts'
 import { neighbours } from './neighbours.ts'
 import { runCases } from './support/benchWorld.ts'
 import { chooseFrom } from './support/runBench.ts'
 
-const cases = [...synchronous, fiftyInFlight, submits, door, neighbours, longHistory]
+const cases = [...synchronous, fiftyInFlight, submits, lookups, door, neighbours, longHistory]
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -12,6 +12,8 @@ type Calls = {
   /** The service of the case, instead of the shared one. */
   readonly own?: ServiceOptions
   readonly image?: Generation
+  /** The calls come from so many accounts in turn. Default 1. */
+  readonly accounts?: number
   /** So many calls, instead of as many as are answered in ten seconds. */
   readonly count?: number
   readonly goals?: Readonly<Record<string, Goal>>
@@ -27,6 +29,7 @@ export const synchronous: readonly BenchCase[] = [
   calls('sync-20', '20 connections, 4 KiB', 20, {
     goals: { calls: atLeast(300), 'CPU a call': atMost(5) },
   }),
+  calls('sync-20-accounts', '20 connections of 20 accounts, 4 KiB', 20, { accounts: 20 }),
   calls('sync-20-1mib', '20 connections, 1 MiB', 20, {
     image: large,
     goals: { calls: atLeast(90), API: atMost(350), worker: atMost(350) },
@@ -51,11 +54,11 @@ const failuresShown = 3
 
 /** A case of synchronous calls from `connections` clients, each of which waits for its answer. */
 function calls(name: string, what: string, connections: number, given: Calls): BenchCase {
-  const { own, image, count, goals = {} } = given
+  const { own, image, accounts = 1, count, goals = {} } = given
   const run = async (world: BenchWorld) => {
     const { quick, shared, startService, figure } = world
     const service = own === undefined ? await shared() : await startService(own)
-    const shot = generationShot(service, image)
+    const shot = await shotOf(service, image, accounts)
     let failed = 0
     const counted: Shot = (agent, n) =>
       shot(agent, n).catch((error: unknown) => {
@@ -77,6 +80,22 @@ function calls(name: string, what: string, connections: number, given: Calls): B
     }
   }
   return { name, title: `synchronous, ${what}`, run }
+}
+
+/** Returns a shot that makes its calls for accounts in turn. */
+async function shotOf(
+  service: BenchService,
+  image: Generation | undefined,
+  accounts: number,
+): Promise<Shot> {
+  const more = Array.from({ length: accounts - 1 }, async () => {
+    const { secret } = await service.account(1_000_000_000)
+    return { ...service.headers, authorization: `Bearer ${secret}` }
+  })
+  const shots = [service.headers, ...(await Promise.all(more))].map((headers) =>
+    generationShot({ url: service.url, headers }, image),
+  )
+  return async (agent, n) => shots[n % shots.length]?.(agent, n)
 }
 
 /** Runs a load. Shows its figures, the CPU time of each part for a call, and the memory of API and worker. */

@@ -3,7 +3,7 @@ import { runParallel, timed } from '../../test/support/timing.ts'
 import type { BenchCase, BenchService } from '../support/benchWorld.ts'
 import { taskBody } from '../support/benchWorld.ts'
 import type { Shot } from '../support/load.ts'
-import { loadOf, shoot } from '../support/load.ts'
+import { loadAtRate, loadFor, loadOf, shoot } from '../support/load.ts'
 
 /** Tasks from submit to succeeded. */
 export const fiftyInFlight: BenchCase = {
@@ -41,6 +41,32 @@ export const submits: BenchCase = {
     figure('20 connections', many.perSecond, 'per s', { atLeast: 450 })
     figure('20 connections p99', many.p99Ms, 'ms', { atMost: 1_000 })
     figure('with Temporal stopped', ratio, 'x', { atLeast: 1 })
+  },
+}
+
+/** Lookups of an ended task, and of running tasks at a fixed rate. */
+export const lookups: BenchCase = {
+  name: 'lookup',
+  title: 'lookup',
+  run: async ({ shared, quick, figure }) => {
+    const service = await shared()
+    const { client, headers } = service
+    const seconds = quick ? 3 : 6
+    const { task_id: ended } = await client.accepted(taskBody())
+    await client.ended(ended)
+    const urlOf = (taskId: string) => `${service.url}/v1/tasks/${taskId}`
+    const own = await loadFor(seconds, 20, (agent) => shoot(agent, urlOf(ended), { headers }))
+    const latencyMs = (seconds + 6) * 1000
+    const running = await Promise.all(
+      Array.from({ length: 20 }, () => client.accepted(taskBody({ latencyMs }))),
+    )
+    await sleep(2_000)
+    const live = await loadAtRate(1_000, seconds, (agent, n) =>
+      shoot(agent, urlOf(running[n % running.length]?.task_id ?? ''), { headers }),
+    )
+    await settled(service)
+    figure('ended', own.perSecond, 'per s')
+    figure('running, 1,000 per s, p99', live.p99Ms, 'ms', { atMost: 30 })
   },
 }
 

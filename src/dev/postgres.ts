@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { Client } from 'pg'
 import type { Launch } from './child.ts'
 import { startChild } from './child.ts'
-import type { Surroundings } from './command.ts'
+import type { Program } from './command.ts'
 import { basicEnvironment, runCommand, StartError } from './command.ts'
 import { readSecretFile, writeSecretFile } from './dataDir.ts'
 
@@ -132,7 +132,7 @@ async function readPassword(dataDir: string, pgData: string): Promise<string> {
  */
 async function initialize(
   given: Record<'binDir' | 'pgData' | 'password', string>,
-  { env, within }: Pick<Surroundings, 'env' | 'within'>,
+  { env, within }: Pick<Program, 'env' | 'within'>,
 ): Promise<void> {
   const { binDir, pgData, password } = given
   if (existsSync(join(pgData, 'PG_VERSION'))) return

@@ -135,6 +135,7 @@ export const faultTable = [
 type Row = (typeof faultTable)[number]
 type FaultOf<Of extends Group> = z.infer<Extract<Row, { readonly group: Of }>['schema']>
 
+export type RetryForm = z.infer<typeof retryForm>
 export type Fault = z.infer<Row['schema']>
 export type ErrorFault = FaultOf<'error'>
 export type AnswerFault = FaultOf<'answer'>

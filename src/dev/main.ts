@@ -7,7 +7,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { inheritedEnvironment, readConfig } from '../config.ts'
+import { inheritedEnvironment, readConfig, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { engineFileName, runtimeFileName } from '../config/runtimeFile.ts'
@@ -20,7 +20,7 @@ import { embeddedSecret, lockFile, makePrivateFolder, writeSecretFile } from './
 import { announcement, openDemoAccount } from './demo.ts'
 import { serviceEnvironment } from './environment.ts'
 import { requireFreePorts } from './ports.ts'
-import { ensureDatabase, startPostgres } from './postgres.ts'
+import { startPostgres } from './postgres.ts'
 import { startService } from './service.ts'
 import { startSimulator } from './simulator/server.ts'
 import { provideTemporal, temporalAddresses } from './temporal.ts'
@@ -92,7 +92,7 @@ async function start(): Promise<void> {
     givenUrl === undefined ? await startPostgres(config.postgresPort, launch) : undefined
   enginePath = join(dataDir, engineFileName)
   void provideTemporal(config, postgres, launch).catch(sayWithoutTemporal).finally(endProgress)
-  const databaseUrl = givenUrl ?? (await ensureDatabase(postgres, 'darkroom'))
+  const databaseUrl = required(givenUrl ?? postgres?.url('darkroom'), 'DATABASE_URL')
   const { applied } = await migrate({
     databaseUrl: config.databaseSessionUrl ?? databaseUrl,
     actor: cliActor(),

@@ -4,7 +4,7 @@ import type { Sharp } from 'sharp'
 import sharp from 'sharp'
 import type { Fault } from './faults.ts'
 import { withoutDirectives } from './faults.ts'
-import type { ImageOrder } from './order.ts'
+import type { EncodedImage, ImageOrder } from './order.ts'
 
 /**
  * What the simulator sends as an image. `drawn`: a picture of the readable prompt, in the size that was asked
@@ -12,9 +12,6 @@ import type { ImageOrder } from './order.ts'
  * exactly these bytes.
  */
 export type ImageMode = 'drawn' | 'tiny' | Buffer
-
-/** An image in an answer. `data` is base64, except when a fault damages it. */
-export type EncodedImage = { readonly mimeType: string; readonly data: string }
 
 /** Makes the images of an answer, and damages them if the fault asks for that. The same order gives the same bytes. */
 export async function makeImages(

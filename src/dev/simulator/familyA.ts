@@ -4,9 +4,8 @@ import { assertNever } from '../../domain/assertNever.ts'
 import { aspectRatios } from '../../domain/models/models.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
-import type { EncodedImage } from './drawImage.ts'
 import type { AnswerFault } from './faults.ts'
-import type { OrderRead, SourceImage } from './order.ts'
+import type { EncodedImage, OrderRead, SourceImage } from './order.ts'
 import { sourceOf } from './order.ts'
 
 /** The values of `imageSize`, and how many times as wide and high as in the tier 1K an image is. */

@@ -2,7 +2,6 @@ import type { Action, Family } from '../../domain/models/models.ts'
 import type { Result } from '../../domain/result.ts'
 import type { LoggedImage } from './calls.ts'
 import { digestOf } from './calls.ts'
-import type { EncodedImage } from './drawImage.ts'
 import type { AnswerFault } from './faults.ts'
 
 /** What the vendor understood of a request. */
@@ -32,6 +31,9 @@ export type ImageOrder = {
     imageUrl: string,
   ) => object
 }
+
+/** An image in an answer. `data` is base64, except when a fault damages it. */
+export type EncodedImage = { readonly mimeType: string; readonly data: string }
 
 /** A source image of an edit. */
 export type SourceImage = LoggedImage & {

@@ -64,11 +64,11 @@ export async function makePrivateFolder(path: string, variable: string): Promise
   await chmod(path, folder.mode & 0o700)
 }
 
-/** Returns the secret in a file of the embedded installation. Generates it when there is none. */
-export async function embeddedSecret(path: string): Promise<string> {
+/** Returns the secret in a file of the embedded installation. Generates it after `prefix` when there is none. */
+export async function embeddedSecret(path: string, prefix = ''): Promise<string> {
   const kept = await readSecretFile(path)
   if (kept !== undefined) return kept
-  const made = randomBytes(32).toString('base64url')
+  const made = prefix + randomBytes(32).toString('base64url')
   await writeSecretFile(path, made)
   return made
 }

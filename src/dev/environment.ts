@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from '../config.ts'
@@ -64,11 +65,13 @@ export async function serviceEnvironment(
     DARKROOM_CONFIG: await writeSimulatorFile(dataDir, simulatorUrl),
     ...simulatorCredentials,
   }
+  const secret = (name: string) =>
+    embeddedSecret(join(dataDir, name), `${randomBytes(4).toString('hex')}:`)
   return {
     PUBLIC_URL: httpUrl(config.host, config.port),
-    SIGNING_KEYS: given['SIGNING_KEYS'] ?? (await embeddedSecret(join(dataDir, 'signing-keys'))),
-    KEY_PEPPER: given['KEY_PEPPER'] ?? (await embeddedSecret(join(dataDir, 'key-pepper'))),
-    WEBHOOK_KEYS: given['WEBHOOK_KEYS'] ?? (await embeddedSecret(join(dataDir, 'webhook-keys'))),
+    SIGNING_KEYS: given['SIGNING_KEYS'] ?? (await secret('signing-keys')),
+    KEY_PEPPER: given['KEY_PEPPER'] ?? (await secret('key-pepper')),
+    WEBHOOK_KEYS: given['WEBHOOK_KEYS'] ?? (await secret('webhook-keys')),
     // On a loopback address only programs on this machine can call the API, and receivers usually run here
     // too.
     WEBHOOK_PRIVATE: isLoopback(config.host) ? 'allow' : 'refuse',

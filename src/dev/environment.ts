@@ -82,6 +82,7 @@ export async function serviceEnvironment(
     BLOB_STORE: config.blobStoreUrl,
     DATABASE_URL: databaseUrl,
     TEMPORAL_ADDRESS: temporalAddress,
+    TEMPORAL_NAMESPACE: config.temporalNamespace,
     ...defined({ TEMPORAL_UI_URL: temporalUiUrl }),
   }
 }

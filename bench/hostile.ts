@@ -9,11 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
 import { startS3Server } from '../test/support/blobs/s3Server.ts'
 import { peakMiB } from '../test/support/service/processUsage.ts'
-import type { BenchService } from './support/benchService.ts'
+import type { BenchService } from './support/benchWorld.ts'
 import { generationBody, startOthers, taskBody, withWorld } from './support/benchWorld.ts'
 import { startScript } from './support/processes.ts'
 import type { Bench } from './support/runBench.ts'
-import { describeMs, percentile, print, runBench } from './support/runBench.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
 
 const quick = process.argv.includes('--quick')
 // The p99 of fewer samples than in two minutes differs by half from run to run.
@@ -21,7 +21,7 @@ const phaseMs = quick ? 10_000 : 120_000
 const latencyMs = 300
 
 await runBench((bench) =>
-  withWorld(bench, { quick }, async ({ startService }) => {
+  withWorld(bench, quick, async ({ startService }) => {
     const s3 = await startS3Server()
     const environment = { ...s3.environment, BLOB_STORE: `s3://${s3.bucket}/hostile` }
     const service = await startService({ channel: { concurrencyMax: 50 }, environment })
@@ -34,7 +34,7 @@ await runBench((bench) =>
   }),
 )
 
-async function attack({ check, atMost }: Bench, service: BenchService): Promise<void> {
+async function attack({ figure }: Bench, service: BenchService): Promise<void> {
   const { url, headers, apis, workers } = service
   const ended: string[] = []
   for (const { name, ended: end } of [...apis, ...workers]) void end.then(() => ended.push(name))
@@ -54,23 +54,25 @@ async function attack({ check, atMost }: Bench, service: BenchService): Promise<
   const { secret } = await service.account()
   const hostile = await startScript('bench/support/hostileAccount.ts', [url, secret])
   const attacked = await phase()
-  print(`the attacker got ${await (await fetch(hostile.url)).text()}`)
+  console.log(`the attacker got ${await (await fetch(hostile.url)).text()}`)
   await hostile.stop()
   await others.stop()
   for (const [name, sample] of Object.entries(attacked)) {
     const before = idle[name]
     if (before === undefined) {
-      check(`${sample.length} times ${name}`, false)
+      figure(name, sample.length, 'times', { atMost: 0 })
       continue
     }
-    print(describeMs(`${name}, idle`, before))
-    print(describeMs(`${name}, attacked`, sample))
+    console.log(describeMs(`${name}, idle`, before))
+    console.log(describeMs(`${name}, attacked`, sample))
     const idleMs = percentile(before, 0.99)
     const mostMs = Math.max(2 * idleMs, idleMs + 25)
-    atMost(`${name}: p99`, percentile(sample, 0.99), mostMs, 'ms')
+    figure(`${name}: p99`, percentile(sample, 0.99), 'ms', { atMost: mostMs })
   }
-  for (const { name, pid } of [...apis, ...workers]) atMost(`${name}:`, peakMiB(pid), 700, 'MiB')
-  check(`${ended.length} processes ended`, ended.length === 0)
+  for (const { name, pid } of [...apis, ...workers]) {
+    figure(name, peakMiB(pid), 'MiB', { atMost: 700 })
+  }
+  figure('processes that ended', ended.length, '', { atMost: 0 })
   const violations = await verifyLedger(service.pool)
-  check(`the ledger has ${violations.length} violations`, violations.length === 0)
+  figure('violations of the ledger', violations.length, '', { atMost: 0 })
 }

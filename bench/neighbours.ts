@@ -11,14 +11,12 @@ import { editBody, inputImage } from '../test/support/clients/requestBodies.ts'
 import { paddedPng } from '../test/support/images.ts'
 import { mebibyte } from '../test/support/service/processUsage.ts'
 import { assetUrl } from './cases/tasks.ts'
-import type { BenchService } from './support/benchService.ts'
-import { startOthers, taskBody, withWorld } from './support/benchWorld.ts'
-import type { BenchCase, Figure } from './support/cases.ts'
-import { figure, runCase } from './support/cases.ts'
+import type { BenchCase, BenchService, BenchWorld } from './support/benchWorld.ts'
+import { runCases, startOthers, taskBody } from './support/benchWorld.ts'
 import type { Shot } from './support/load.ts'
 import { download, loadFor, shoot } from './support/load.ts'
 import type { OtherAccount } from './support/otherAccounts.ts'
-import { percentile, runBench, say } from './support/runBench.ts'
+import { percentile } from './support/runBench.ts'
 
 const downloadBytes = 2 * mebibyte
 const uploadBytes = 4 * mebibyte
@@ -28,46 +26,42 @@ const loads = [
   { what: 'edits', connections: 4, unit: 'per s', perShot: 1 },
   { what: 'edits', connections: 8, unit: 'per s', perShot: 1 },
 ] as const
-type Loaded = (typeof loads)[number]
 
 export const neighbours: BenchCase = {
   name: 'neighbours',
   title: 'downloads of 2 MiB and edits of 4 MiB of one account, beside others',
   long: true,
-  round: async ({ startService, quick }) => {
-    const figures: Figure[] = []
+  run: async (world) => {
     for (const store of ['files', 'S3']) {
       const s3 = store === 'S3' ? await startS3Server() : undefined
       const environment = s3 && { ...s3.environment, BLOB_STORE: `s3://${s3.bucket}/neighbours` }
       // The edits wait for a place on the channel of family A. So only their way into the API is measured.
-      const service = await startService({ held: 'A', ...(environment && { environment }) })
+      const service = await world.startService({ held: 'A', ...(environment && { environment }) })
       try {
-        for (const load of loads) {
-          figures.push(...(await measure(service, store, load, quick ? 2 : 10)))
-        }
+        for (const load of loads) await measure(world, service, store, load)
       } finally {
         await service.stop()
         await s3?.stop()
       }
     }
-    return figures
   },
 }
 
-/** Measures one load alone and beside others, for `seconds` each. */
+/** Measures one load alone and beside others. */
 async function measure(
+  { figure, quick }: BenchWorld,
   service: BenchService,
   store: string,
-  { what, connections, unit, perShot }: Loaded,
-  seconds: number,
-): Promise<readonly Figure[]> {
+  { what, connections, unit, perShot }: (typeof loads)[number],
+): Promise<void> {
+  const seconds = quick ? 2 : 10
   const name = `${store}, ${connections} ${what}`
   const shot = what === 'downloads' ? await downloadShot(service) : uploadShot(service)
   const rate = async () => (await loadFor(seconds, connections, shot)).perSecond * perShot
-  say(name)
+  console.error(name)
   await loadFor(seconds / 4, connections, shot)
   const alone = await rate()
-  const figures: Figure[] = [figure(`${name}, alone`, alone, unit)]
+  figure(`${name}, alone`, alone, unit)
   for (const [beside, accounts] of Object.entries({
     'one that polls': await pollers(service),
     'twenty that submit and poll': await submitters(service),
@@ -77,13 +71,10 @@ async function measure(
     const value = await rate()
     const p99 = percentile(Object.values(await others.report()).flat(), 0.99)
     await others.stop()
-    figures.push(
-      figure(`${name}, ${beside}`, value, unit),
-      figure('  of alone', value / alone, 'x', { atLeast: 0.8 }),
-      figure("  the others' p99", p99, 'ms', { atMost: 60 }),
-    )
+    figure(`${name}, ${beside}`, value, unit)
+    figure('  of alone', value / alone, 'x', { atLeast: 0.8 })
+    figure("  the others' p99", p99, 'ms', { atMost: 60 })
   }
-  return figures
 }
 
 /** One account that asks for its task ten times a second. */
@@ -118,7 +109,4 @@ function uploadShot({ url, headers }: BenchService): Shot {
   return (agent) => shoot(agent, `${url}/v1/images/tasks`, { headers, body }, 202)
 }
 
-if (import.meta.main) {
-  const quick = process.argv.includes('--quick')
-  await runBench((bench) => withWorld(bench, { quick }, (world) => runCase(neighbours, world)))
-}
+if (import.meta.main) await runCases([neighbours], process.argv.includes('--quick'))

@@ -1,8 +1,7 @@
 /**
  * node bench/promises.ts [--quick] [NAME…]
  *
- * Tries promises that need minutes or a quiet machine, each on a service of its own. Prints `kept` or `BROKEN`
- * with the figures. With --quick a tenth of the load shows that the command works.
+ * Tries promises that need minutes or a quiet machine, each on a service of its own. With --quick a tenth of the load shows that the command works.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -16,11 +15,11 @@ import { insertEndedTasks } from '../test/support/database/insertEndedTasks.ts'
 import { insertTask } from '../test/support/database/insertTask.ts'
 import { peakMiB } from '../test/support/service/processUsage.ts'
 import { runParallel, timed } from '../test/support/timing.ts'
-import type { BenchService, SimulatedOptions } from './support/benchService.ts'
-import { withSimulated } from './support/benchService.ts'
+import type { BenchService, SimulatedOptions } from './support/benchWorld.ts'
+import { withSimulated } from './support/benchWorld.ts'
 import { loadAtRate, shoot } from './support/load.ts'
 import type { Bench } from './support/runBench.ts'
-import { chooseFrom, describeMs, percentile, print, runBench } from './support/runBench.ts'
+import { chooseFrom, describeMs, percentile, runBench } from './support/runBench.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -32,7 +31,7 @@ const limitMs = 600_000
 type Try = (service: BenchService, bench: Bench) => Promise<void>
 
 /** Behind many tasks of another account on a channel with four places, others still get their turn. */
-const fairness: Try = async ({ url, account, client, workers }, { atMost }) => {
+const fairness: Try = async ({ url, account, client, workers }, { figure }) => {
   const many = createClient(url, (await account()).secret)
   const both = async () => [
     await sample(6, () => task(client)),
@@ -44,27 +43,27 @@ const fairness: Try = async ({ url, account, client, workers }, { atMost }) => {
   const busy = await both()
   for (const [n, what] of ['a task', 'a synchronous call'].entries()) {
     const where = `${what} behind ${scaled(500)} tasks, ${workers.length} worker(s)`
-    print(describeMs(where, busy[n] ?? []))
+    console.log(describeMs(where, busy[n] ?? []))
     const times = percentile(busy[n] ?? [], 1) / percentile(idle[n] ?? [], 0.5)
-    atMost('the slowest, in times of the idle p50', times, 3)
+    figure('the slowest, of the idle p50', times, 'x', { atMost: 3 })
   }
 }
 
 /** All tasks for an upstream that grants ten calls in five seconds succeed, with few refusals. */
-const rateLimit: Try = async ({ client, simulator }, { check, atMost }) => {
+const rateLimit: Try = async ({ client, simulator }, { figure }) => {
   const tasks = scaled(200)
-  await simulator.limit({ model: 'familyb-image-2-vip', grants: 10, windowMs: 5_000 })
-  const tookMs = await timed(() => runParallel(tasks, tasks, () => task(client)))
+  const prompt = 'A lighthouse [sim:limit grants=10 window=5000]'
+  const tookMs = await timed(() => runParallel(tasks, tasks, () => task(client, prompt)))
   const calls = await simulator.calls()
   const refused = calls.filter(({ status }) => status === 429).length
   const alone = (tasks / 10 - 1) * 5
-  print(`${tasks} tasks succeed in ${tookMs / 1000} s; the limit alone needs ${alone} s`)
-  check(`${calls.length - refused} calls granted for them`, calls.length - refused === tasks)
-  atMost('refused calls for each granted call', refused / tasks, 0.2)
+  console.log(`${tasks} tasks succeed in ${tookMs / 1000} s; the limit alone needs ${alone} s`)
+  figure('granted calls', calls.length - refused, '', { atLeast: tasks, atMost: tasks })
+  figure('refused calls for each granted call', refused / tasks, '', { atMost: 0.2 })
 }
 
 /** While the upstream of family A never answers, calls of family B take as long as before. */
-const hungFamily: Try = async ({ client, simulator }, { atMost }) => {
+const hungFamily: Try = async ({ client, simulator }, { figure }) => {
   const calls = async () => {
     const ms: number[] = []
     await runParallel(scaled(120), 4, async () => ms.push(await timed(() => callB(client))))
@@ -76,14 +75,14 @@ const hungFamily: Try = async ({ client, simulator }, { atMost }) => {
   await runParallel(scaled(200), 16, () => client.accepted(body))
   await simulator.waitForCalls(scaled(50), { prompt: 'Hangs' }, limitMs)
   const during = await calls()
-  print(describeMs('family B, family A idle', before))
-  print(describeMs('family B, family A hangs', during))
+  console.log(describeMs('family B, family A idle', before))
+  console.log(describeMs('family B, family A hangs', during))
   const times = percentile(during, 0.95) / percentile(before, 0.95)
-  atMost('p95 of family B, in times of before', times, 1.15)
+  figure('p95 of family B, of before', times, 'x', { atMost: 1.15 })
 }
 
 /** Callers of a model whose upstream refuses every call for 30 s are told at once. The rest goes on. */
-const refusals: Try = async ({ url, headers, client, pool, simulator }, { check, atMost }) => {
+const refusals: Try = async ({ url, headers, client, pool, simulator }, { figure }) => {
   const [calls, model] = [scaled(4_000), 'familyb-image-2-vip']
   const body = JSON.stringify({ model, prompt: 'Refused [sim:429 retry-after=30]' })
   const sent = { headers, body }
@@ -94,17 +93,17 @@ const refusals: Try = async ({ url, headers, client, pool, simulator }, { check,
   ).finally(() => done.abort())
   const others: number[] = []
   while (!done.signal.aborted) others.push(await timed(() => callA(client)))
-  print(describeMs('calls of the other family, all answered', others))
-  atMost('told after (p99)', (await load).p99Ms, 200, 'ms')
+  console.log(describeMs('calls of the other family, all answered', others))
+  figure('told after (p99)', (await load).p99Ms, 'ms', { atMost: 200 })
   const reached = (await simulator.calls({ prompt: 'Refused' })).length
-  atMost(`calls of ${calls} that reached the upstream`, reached, 100)
+  figure(`calls of ${calls} that reached the upstream`, reached, '', { atMost: 100 })
   const runs = `select from task where status = 'failed' and started_at is not null`
   const { rowCount } = await pool.query(runs)
-  check(`${rowCount} runs of them in Temporal`, rowCount === 0)
+  figure('runs of them in Temporal', rowCount ?? NaN, '', { atMost: 0 })
 }
 
 /** Clients wait on one API, half by `Prefer: wait`, half by events. The other API cancels their tasks. */
-const waiters: Try = async ({ url, apis, account, client, pool }, { atMost }) => {
+const waiters: Try = async ({ url, apis, account, client, pool }, { figure }) => {
   const { accountId, secret } = await account()
   const waiting = createClient(apis[1]?.url ?? '', secret)
   const headers = { authorization: waiting.authorization, prefer: 'wait=60' }
@@ -137,15 +136,16 @@ const waiters: Try = async ({ url, apis, account, client, pool }, { atMost }) =>
     await sleep(10)
   }
   await ends
-  print(describeMs('told after the cancel was sent', toldMs))
-  atMost('told after (p99)', percentile(toldMs, 0.99), 50, 'ms')
-  atMost('memory of the API', peakMiB(apis[1]?.pid ?? 0), 400, 'MiB')
+  console.log(describeMs('told after the cancel was sent', toldMs))
+  figure('told after (p99)', percentile(toldMs, 0.99), 'ms', { atMost: 50 })
+  figure('memory of the API', peakMiB(apis[1]?.pid ?? 0), 'MiB', { atMost: 400 })
   const [p99, before] = [percentile(beside, 0.99), percentile(alone, 0.99)]
-  atMost('p99 of submits beside them', p99, Math.max(1.5 * before, before + 10), 'ms')
+  const mostMs = Math.max(1.5 * before, before + 10)
+  figure('p99 of submits beside them', p99, 'ms', { atMost: mostMs })
 }
 
 /** The usage of a month of an account with many ledger entries. */
-const usage: Try = async ({ pool, account, url }, { atMost }) => {
+const usage: Try = async ({ pool, account, url }, { figure }) => {
   const { accountId, secret } = await account()
   const [chunks, count, at] = [scaled(40), 12_500, '2026-01-01T00:00:00Z']
   for (let n = 0; n < chunks; n += 1) {
@@ -159,7 +159,7 @@ const usage: Try = async ({ pool, account, url }, { atMost }) => {
     const query = `start_time=${at}&end_time=2026-02-01T00:00:00Z${groups}`
     const ms = await sample(20, () => answered(fetch(`${url}/v1/usage?${query}`, { headers })))
     const what = `a month of ${chunks * count * 2} entries${groups} (p50)`
-    atMost(what, percentile(ms, 0.5), 100, 'ms')
+    figure(what, percentile(ms, 0.5), 'ms', { atMost: 100 })
   }
 }
 
@@ -176,8 +176,8 @@ const promises: readonly (readonly [Try, SimulatedOptions])[] = [
 ]
 
 /** Runs one task until it has succeeded. */
-async function task(client: Client): Promise<void> {
-  const { task_id: taskId } = await client.accepted(generateBody())
+async function task(client: Client, prompt = 'A lighthouse'): Promise<void> {
+  const { task_id: taskId } = await client.accepted(generateBody({ prompt }))
   const { status } = await client.ended(taskId, { limitMs })
   if (status !== 'succeeded') throw new Error(`${taskId}: ${status}`)
 }
@@ -210,11 +210,11 @@ const named = chooseFrom(names, positionals)
 await runBench(async (bench) => {
   const chosen = promises.filter(([{ name }]) => named.length === 0 || named.includes(name))
   for (const [run, options] of chosen) {
-    print(`\n${run.name}`)
+    console.log(`\n${run.name}`)
     await withSimulated(options, async (service) => {
       await run(service, bench)
       const violations = await verifyLedger(service.pool)
-      if (violations.length > 0) bench.check(`the ledger: ${JSON.stringify(violations)}`, false)
+      bench.figure('violations of the ledger', violations.length, '', { atMost: 0 })
     })
   }
 })

@@ -88,6 +88,9 @@ const variables = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
 })
 
+/** The names of the variables that `readConfig` knows. */
+export const variableNames: ReadonlySet<string> = new Set(Object.keys(variables.shape))
+
 /** The values of environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 

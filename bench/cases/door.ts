@@ -2,10 +2,8 @@ import { Agent } from 'undici'
 import { inputImage } from '../../test/support/clients/requestBodies.ts'
 import { paddedPng } from '../../test/support/images.ts'
 import { mebibyte, peakGrowthBytes } from '../../test/support/service/processUsage.ts'
-import type { BenchService } from '../support/benchService.ts'
+import type { BenchCase, BenchService, BenchWorld } from '../support/benchWorld.ts'
 import { startOthers, taskBody } from '../support/benchWorld.ts'
-import type { BenchCase, Figure } from '../support/cases.ts'
-import { figure } from '../support/cases.ts'
 import type { Shot } from '../support/load.ts'
 import { ask, loadOf, shoot } from '../support/load.ts'
 import { cpuMs } from '../support/processes.ts'
@@ -24,16 +22,12 @@ const sizes: Readonly<Record<string, Size>> = {
 export const door: BenchCase = {
   name: 'door',
   title: 'edits at the door, images in JSON',
-  round: async ({ startService, quick }) => {
+  run: async (world) => {
     // A service of its own, because other cases have already grown the heap of the shared one.
-    const service = await startService({ held: 'B' })
+    const service = await world.startService({ held: 'B' })
     try {
-      const figures: Figure[] = []
-      for (const [name, size] of Object.entries(sizes)) {
-        const times = quick ? size.times / 4 : size.times
-        figures.push(...(await oneAfterTheOther(service, name, size, times)))
-      }
-      return [...figures, ...(await eightAtOnce(service))]
+      for (const name of Object.keys(sizes)) await oneAfterTheOther(world, service, name)
+      await eightAtOnce(world, service)
     } finally {
       await service.stop()
     }
@@ -44,11 +38,12 @@ export const door: BenchCase = {
  * Sends bodies one after the other, first alone, then beside a probe for stalls, which takes CPU of its own.
  */
 async function oneAfterTheOther(
+  { figure, quick }: BenchWorld,
   service: BenchService,
   name: string,
-  size: Size,
-  times: number,
-): Promise<readonly Figure[]> {
+): Promise<void> {
+  const size = sizes[name] ?? largest
+  const times = quick ? size.times / 4 : size.times
   const api = service.apis.map(({ pid }) => pid)
   const sent = submitOf(service, size)
   const shot: Shot = (agent) => shoot(agent, tasksUrl(service), sent, 202)
@@ -59,17 +54,14 @@ async function oneAfterTheOther(
   const cpu = (cpuMs(api) - before) / times
   const probe = await startHealthProbe(service)
   await run(times)
-  const stall = await longestMs(probe)
   const [mostMs, mostCpuMs] = name === '4 MiB' ? [{ atMost: 45 }, { atMost: 25 }] : []
-  return [
-    figure(`${name}: to the 202, p50`, p50Ms, 'ms', mostMs),
-    figure(`${name}: CPU of the API`, cpu, 'ms', mostCpuMs),
-    figure(`${name}: longest stall`, stall, 'ms'),
-  ]
+  figure(`${name}: to the 202, p50`, p50Ms, 'ms', mostMs)
+  figure(`${name}: CPU of the API`, cpu, 'ms', mostCpuMs)
+  figure(`${name}: longest stall`, await longestMs(probe), 'ms')
 }
 
 /** Sends eight of the largest bodies at once, beside small requests of another account. */
-async function eightAtOnce(service: BenchService): Promise<readonly Figure[]> {
+async function eightAtOnce({ figure }: BenchWorld, service: BenchService): Promise<void> {
   const { secret } = await service.account()
   const headers = { ...service.headers, authorization: `Bearer ${secret}` }
   const lookupUrl = `${service.url}/v1/tasks`
@@ -77,34 +69,29 @@ async function eightAtOnce(service: BenchService): Promise<readonly Figure[]> {
   const others = await startOthers([{ ...small, everyMs: 50 }])
   const probe = await startHealthProbe(service)
   const agent = new Agent({ headersTimeout: 300_000 })
-  const statuses: string[] = []
+  const counts = { accepted: 0, refused: 0, wrong: 0 }
   await others.report()
+  const sent = submitOf(service, largest)
   const startedAtMs = performance.now()
   const growth = await peakGrowthBytes(service.apis[0]?.pid ?? 0, async () => {
-    const sent = submitOf(service, largest)
     const one = async () => {
-      const answer = await ask(agent, tasksUrl(service), sent)
-      const isRefused = answer.status === 429 && answer.headers['retry-after'] !== undefined
-      statuses.push(isRefused ? 'refused' : String(answer.status))
+      const { status, headers } = await ask(agent, tasksUrl(service), sent)
+      const isRefused = status === 429 && headers['retry-after'] !== undefined
+      counts[status === 202 ? 'accepted' : isRefused ? 'refused' : 'wrong'] += 1
     }
     await Promise.all(Array.from({ length: 8 }, one))
   })
   const tookMs = performance.now() - startedAtMs
   const p99 = percentile(Object.values(await others.report()).flat(), 0.99)
-  const stall = await longestMs(probe)
-  await Promise.all([others.stop(), agent.close()])
-  const count = (how: string) => statuses.filter((status) => status === how).length
-  const wrong = statuses.length - count('202') - count('refused')
   const eight = 'eight of 64 MiB at once'
-  return [
-    figure(`${eight}: longest stall`, stall, 'ms', { atMost: 50 }),
-    figure(`${eight}: others' p99`, p99, 'ms', { atMost: 60 }),
-    figure(`${eight}: growth`, growth / mebibyte, 'MiB', { atMost: 450 }),
-    figure(`${eight}: until all are answered`, tookMs, 'ms'),
-    figure(`${eight}: answered 202`, count('202'), ''),
-    figure(`${eight}: answered 429 with Retry-After`, count('refused'), ''),
-    figure(`${eight}: answered otherwise`, wrong, '', { atMost: 0 }),
-  ]
+  figure(`${eight}: longest stall`, await longestMs(probe), 'ms', { atMost: 50 })
+  figure(`${eight}: others' p99`, p99, 'ms', { atMost: 60 })
+  figure(`${eight}: growth`, growth / mebibyte, 'MiB', { atMost: 450 })
+  figure(`${eight}: until all are answered`, tookMs, 'ms')
+  figure(`${eight}: answered 202`, counts.accepted)
+  figure(`${eight}: answered 429 with Retry-After`, counts.refused)
+  figure(`${eight}: answered otherwise`, counts.wrong, '', { atMost: 0 })
+  await Promise.all([others.stop(), agent.close()])
 }
 
 /** The event loop of an API answers about its health at once, so the longest answer is its longest stall. */

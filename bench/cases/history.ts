@@ -1,11 +1,9 @@
 import { Client } from 'pg'
 import { insertEndedTasks } from '../../test/support/database/insertEndedTasks.ts'
-import type { BenchService } from '../support/benchService.ts'
+import type { BenchCase, BenchService } from '../support/benchWorld.ts'
 import { generationShot, taskBody } from '../support/benchWorld.ts'
-import type { BenchCase } from '../support/cases.ts'
-import { figure } from '../support/cases.ts'
 import { loadOf, shoot } from '../support/load.ts'
-import { percentile, say } from '../support/runBench.ts'
+import { percentile } from '../support/runBench.ts'
 import { succeeded } from './tasks.ts'
 
 const insertedAtOnce = 50_000
@@ -15,7 +13,7 @@ export const longHistory: BenchCase = {
   name: 'history',
   title: '1,000,000 finished tasks (--quick: 100,000)',
   long: true,
-  round: async ({ startService, quick }) => {
+  run: async ({ startService, quick, figure }) => {
     const service = await startService()
     try {
       const { accountId } = await service.account(1_000_000_000)
@@ -26,14 +24,14 @@ export const longHistory: BenchCase = {
       const rows = quick ? 100_000 : 1_000_000
       for (let made = 0; made < rows; made += insertedAtOnce) {
         await insertEndedTasks(service.pool, { accountId, count: insertedAtOnce })
-        say(`${made + insertedAtOnce} of ${rows} finished tasks`)
+        console.error(`${made + insertedAtOnce} of ${rows} finished tasks`)
       }
       await vacuum(service)
       const grown = await p50s(service)
-      return ['submit', 'synchronous call', 'lookup'].map((name, n) => {
+      for (const [n, name] of ['submit', 'synchronous call', 'lookup'].entries()) {
         const ratio = (grown[n] ?? NaN) / (before[n] ?? NaN)
-        return figure(`${name} p50, of without them`, ratio, 'x', { atMost: 1.2 })
-      })
+        figure(`${name} p50, of without them`, ratio, 'x', { atMost: 1.2 })
+      }
     } finally {
       await service.stop()
     }

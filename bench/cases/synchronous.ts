@@ -1,15 +1,11 @@
-import { defined } from '../../src/domain/defined.ts'
 import { peakMiB } from '../../test/support/service/processUsage.ts'
 import type { ServiceOptions } from '../../test/support/service/testService.ts'
-import type { BenchService } from '../support/benchService.ts'
-import type { BenchWorld, Generation } from '../support/benchWorld.ts'
+import type { BenchCase, BenchService, BenchWorld, Generation } from '../support/benchWorld.ts'
 import { generationShot, imageBytes } from '../support/benchWorld.ts'
-import type { BenchCase, Figure, Goal } from '../support/cases.ts'
-import { figure } from '../support/cases.ts'
 import type { Load, Shot } from '../support/load.ts'
 import { loadFor, loadOf } from '../support/load.ts'
 import { cpuMs } from '../support/processes.ts'
-import type { Bench } from '../support/runBench.ts'
+import type { Goal } from '../support/runBench.ts'
 
 /** How many synchronous calls are made. */
 type Calls = {
@@ -38,9 +34,6 @@ export const synchronous: readonly BenchCase[] = [
     image: large,
     goals: { calls: atLeast(90), API: atMost(350), worker: atMost(350) },
   }),
-  calls('sync-two', '20 connections, 4 KiB, two APIs and two workers', 20, {
-    own: { apis: 2, workers: 2 },
-  }),
   calls('sync-200', '200 callers at once of a model that takes 2 s', 200, {
     image: { latencyMs: 2_000 },
     count: 1_000,
@@ -61,9 +54,9 @@ const failuresShown = 3
 
 /** A case of synchronous calls from `connections` clients, each of which waits for its answer. */
 function calls(name: string, what: string, connections: number, given: Calls): BenchCase {
-  const { own, image = {}, accounts = 1, count, goals = {} } = given
-  const round = async (world: BenchWorld) => {
-    const { quick, shared, startService } = world
+  const { own, image, accounts = 1, count, goals = {} } = given
+  const run = async (world: BenchWorld) => {
+    const { quick, shared, startService, figure } = world
     const service = own === undefined ? await shared() : await startService(own)
     const shot = await shotOf(service, image, accounts)
     let failed = 0
@@ -72,42 +65,46 @@ function calls(name: string, what: string, connections: number, given: Calls): B
         if (failed < failuresShown) console.error(String(error))
         failed += 1
       })
-    const run = () => {
-      if (count === undefined) return loadFor(quick ? 3 : 10, connections, counted)
-      const part = quick ? 0.1 : 1
-      return loadOf(count * part, connections * part, counted)
-    }
+    const part = quick ? 0.1 : 1
+    const load = () =>
+      count === undefined
+        ? loadFor(quick ? 3 : 10, connections, counted)
+        : loadOf(count * part, connections * part, counted)
     try {
       // The processes of a service of its own have not compiled their code yet.
       if (own !== undefined) await loadOf(quick ? 200 : 1_000, 20, generationShot(service))
-      const figures = await costed(world, service, run)
-      figures.push(figure('failed', failed, '', atMost(0)))
-      return figures.map((each) => ({ ...defined({ goal: goals[each.name] }), ...each }))
+      await showCosts(world, service, goals, load)
+      figure('failed', failed, '', atMost(0))
     } finally {
       if (own !== undefined) await service.stop()
     }
   }
-  return { name, title: `synchronous, ${what}`, round }
+  return { name, title: `synchronous, ${what}`, run }
 }
 
-/** Returns a shot that makes its calls at the APIs of a service in turn, for accounts in turn. */
-async function shotOf(service: BenchService, image: Generation, accounts: number): Promise<Shot> {
+/** Returns a shot that makes its calls for accounts in turn. */
+async function shotOf(
+  service: BenchService,
+  image: Generation | undefined,
+  accounts: number,
+): Promise<Shot> {
   const more = Array.from({ length: accounts - 1 }, async () => {
     const { secret } = await service.account(1_000_000_000)
     return { ...service.headers, authorization: `Bearer ${secret}` }
   })
-  const shots = [service.headers, ...(await Promise.all(more))].flatMap((headers) =>
-    service.apis.map(({ url }) => generationShot({ url, headers }, image)),
+  const shots = [service.headers, ...(await Promise.all(more))].map((headers) =>
+    generationShot({ url: service.url, headers }, image),
   )
   return async (agent, n) => shots[n % shots.length]?.(agent, n)
 }
 
-/** Runs a load. Returns its figures, the CPU time of each part for a call, and the memory of API and worker. */
-async function costed(
-  { pidOf }: Bench,
+/** Runs a load. Shows its figures, the CPU time of each part for a call, and the memory of API and worker. */
+async function showCosts(
+  { pidOf, figure }: BenchWorld,
   { apis, workers }: BenchService,
-  work: () => Promise<Load>,
-): Promise<Figure[]> {
+  goals: Readonly<Record<string, Goal>>,
+  load: () => Promise<Load>,
+): Promise<void> {
   const parts = {
     API: apis.map(({ pid }) => pid),
     worker: workers.map(({ pid }) => pid),
@@ -115,19 +112,16 @@ async function costed(
     Temporal: [pidOf('temporal')],
   }
   const before = Object.values(parts).map(cpuMs)
-  const load = await work()
-  const cpu = Object.values(parts).map((pids, n) => (cpuMs(pids) - (before[n] ?? 0)) / load.count)
-  return [
-    figure('calls', load.perSecond, 'per s'),
-    figure('p50', load.p50Ms, 'ms'),
-    figure('p99', load.p99Ms, 'ms'),
-    figure(
-      'CPU a call',
-      cpu.reduce((sum, ms) => sum + ms, 0),
-      'ms',
-    ),
-    ...Object.keys(parts).map((part, n) => figure(`  of which ${part}`, cpu[n] ?? NaN, 'ms')),
-    figure('API', peakMiB(parts.API[0] ?? 0), 'MiB'),
-    figure('worker', peakMiB(parts.worker[0] ?? 0), 'MiB'),
-  ]
+  const { perSecond, p50Ms, p99Ms, count } = await load()
+  const cpu = Object.values(parts).map((pids, n) => (cpuMs(pids) - (before[n] ?? 0)) / count)
+  const show = (name: string, value: number, unit: string) => figure(name, value, unit, goals[name])
+  show('calls', perSecond, 'per s')
+  show('p50', p50Ms, 'ms')
+  show('p99', p99Ms, 'ms')
+  const all = cpu.reduce((sum, ms) => sum + ms, 0)
+  show('CPU a call', all, 'ms')
+  for (const [n, part] of Object.keys(parts).entries())
+    show(`  of which ${part}`, cpu[n] ?? 0, 'ms')
+  show('API', peakMiB(parts.API[0] ?? 0), 'MiB')
+  show('worker', peakMiB(parts.worker[0] ?? 0), 'MiB')
 }

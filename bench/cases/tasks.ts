@@ -1,22 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runParallel, timed } from '../../test/support/timing.ts'
-import type { BenchService } from '../support/benchService.ts'
-import { imageBytes, taskBody } from '../support/benchWorld.ts'
-import type { BenchCase } from '../support/cases.ts'
-import { figure } from '../support/cases.ts'
+import type { BenchCase, BenchService } from '../support/benchWorld.ts'
+import { taskBody } from '../support/benchWorld.ts'
 import type { Shot } from '../support/load.ts'
-import { download, loadAtRate, loadFor, loadOf, shoot } from '../support/load.ts'
+import { loadAtRate, loadFor, loadOf, shoot } from '../support/load.ts'
 
 /** Tasks from submit to succeeded. */
 export const fiftyInFlight: BenchCase = {
   name: 'async-50',
   title: 'asynchronous, 50 in flight, submit to succeeded',
-  round: async ({ shared, quick }) => {
+  run: async ({ shared, quick, figure }) => {
     const service = await shared()
     const count = quick ? 300 : 1_000
     await runTasks(service, 100, 20)
     const own = (count / (await timed(() => runTasks(service, count, 50)))) * 1000
-    return [figure('tasks', own, 'per s', { atLeast: 60 })]
+    figure('tasks', own, 'per s', { atLeast: 60 })
   },
 }
 
@@ -27,7 +25,7 @@ const load = 1_000
 export const submits: BenchCase = {
   name: 'submit',
   title: 'submit',
-  round: async ({ shared, quick, pidOf }) => {
+  run: async ({ shared, quick, pidOf, figure }) => {
     const service = await shared()
     await runTasks(service, 100, 20)
     const one = await loadOf(quick ? 100 : 300, 1, submitShot(service))
@@ -39,12 +37,10 @@ export const submits: BenchCase = {
     )
     await settled(service)
     const ratio = stopped.perSecond / many.perSecond
-    return [
-      figure('one at a time p50', one.p50Ms, 'ms', { atMost: 4 }),
-      figure('20 connections', many.perSecond, 'per s', { atLeast: 450 }),
-      figure('20 connections p99', many.p99Ms, 'ms', { atMost: 1_000 }),
-      figure('with Temporal stopped', ratio, 'x', { atLeast: 1 }),
-    ]
+    figure('one at a time p50', one.p50Ms, 'ms', { atMost: 4 })
+    figure('20 connections', many.perSecond, 'per s', { atLeast: 450 })
+    figure('20 connections p99', many.p99Ms, 'ms', { atMost: 1_000 })
+    figure('with Temporal stopped', ratio, 'x', { atLeast: 1 })
   },
 }
 
@@ -52,7 +48,7 @@ export const submits: BenchCase = {
 export const lookups: BenchCase = {
   name: 'lookup',
   title: 'lookup',
-  round: async ({ shared, quick }) => {
+  run: async ({ shared, quick, figure }) => {
     const service = await shared()
     const { client, headers } = service
     const seconds = quick ? 3 : 6
@@ -69,23 +65,8 @@ export const lookups: BenchCase = {
       shoot(agent, urlOf(running[n % running.length]?.task_id ?? ''), { headers }),
     )
     await settled(service)
-    return [
-      figure('ended', own.perSecond, 'per s'),
-      figure('running, 1,000 per s, p99', live.p99Ms, 'ms', { atMost: 30 }),
-    ]
-  },
-}
-
-/** Downloads of a 1 MiB image by its signed URL. */
-export const assets: BenchCase = {
-  name: 'asset',
-  title: 'asset, 1 MiB, 20 connections',
-  round: async ({ shared, quick }) => {
-    const service = await shared()
-    const url = await assetUrl(service, imageBytes.large)
-    const seconds = quick ? 3 : 6
-    const own = await loadFor(seconds, 20, (agent) => download(agent, url))
-    return [figure('downloads', own.perSecond, 'per s')]
+    figure('ended', own.perSecond, 'per s')
+    figure('running, 1,000 per s, p99', live.p99Ms, 'ms', { atMost: 30 })
   },
 }
 

@@ -1,9 +1,9 @@
 // Makes one image with a library for JavaScript: node javascript.mjs LIBRARY OPERATION
 //
-// DARKROOM_URL and DARKROOM_KEY name the service. PROMPT is the prompt, SOURCE the PNG that an edit changes,
-// and IMAGE the file to write. clients.ts copies this file beside the libraries that it installs.
+// DARKROOM_URL and DARKROOM_KEY name the service. PROMPT is the prompt, SOURCE the PNG that an edit changes.
+// It prints the image as one line of Base64. clients.ts copies this file beside the libraries that it installs.
 import { createReadStream } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 
 const [library, operation] = process.argv.slice(2)
 const { DARKROOM_URL: url, DARKROOM_KEY: key, PROMPT: prompt, SOURCE: source } = process.env
@@ -63,7 +63,7 @@ async function withVercel(vercelModel) {
 }
 
 try {
-  await writeFile(process.env.IMAGE, Buffer.from(await libraries[library](), 'base64'))
+  console.log(await libraries[library]())
 } catch (error) {
   // clients.ts prints the last line.
   console.error(String(error))

@@ -1,7 +1,7 @@
 """Makes one image with a library for Python: python3 python.py LIBRARY OPERATION
 
-DARKROOM_URL and DARKROOM_KEY name the service. PROMPT is the prompt, SOURCE the PNG that an edit changes, and
-IMAGE the file to write. clients.ts runs this file with the libraries that it installs.
+DARKROOM_URL and DARKROOM_KEY name the service. PROMPT is the prompt, SOURCE the PNG that an edit changes. It
+prints the image as one line of Base64. clients.ts runs this file with the libraries that it installs.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ def with_openai():
 
     images = openai.OpenAI(api_key=key, base_url=url + "/v1").images
     if not is_edit:
-        return base64.b64decode(images.generate(model=MODEL, **FIELDS).data[0].b64_json)
+        return images.generate(model=MODEL, **FIELDS).data[0].b64_json
     with open(source, "rb") as file:
-        return base64.b64decode(images.edit(model=MODEL, image=file, **FIELDS).data[0].b64_json)
+        return images.edit(model=MODEL, image=file, **FIELDS).data[0].b64_json
 
 
 def with_litellm():
@@ -32,9 +32,9 @@ def with_litellm():
 
     service = dict(model="openai/familyb-image-2-vip", api_base=url + "/v1", api_key=key)
     if not is_edit:
-        return base64.b64decode(litellm.image_generation(**service, **FIELDS).data[0].b64_json)
+        return litellm.image_generation(**service, **FIELDS).data[0].b64_json
     with open(source, "rb") as file:
-        return base64.b64decode(litellm.image_edit(image=file, **service, **FIELDS).data[0].b64_json)
+        return litellm.image_edit(image=file, **service, **FIELDS).data[0].b64_json
 
 
 def with_google_genai():
@@ -55,7 +55,8 @@ def with_google_genai():
             image_config=types.ImageConfig(aspect_ratio="16:9", image_size="1K"),
         ),
     )
-    return next(part.inline_data.data for part in answer.parts if part.inline_data)
+    image = next(part.inline_data.data for part in answer.parts if part.inline_data)
+    return base64.b64encode(image).decode()
 
 
 async def with_open_webui():
@@ -77,7 +78,7 @@ async def with_open_webui():
         async with session.post(**sent, headers={"Authorization": f"Bearer {key}"}) as answer:
             if not answer.ok:
                 raise SystemExit(f"{answer.status} {await answer.text()}")
-            return base64.b64decode((await answer.json())["data"][0]["b64_json"])
+            return (await answer.json())["data"][0]["b64_json"]
 
 
 libraries = {
@@ -86,6 +87,4 @@ libraries = {
     "google-genai": with_google_genai,
     "open-webui": lambda: asyncio.run(with_open_webui()),
 }
-made = libraries[library]()
-with open(os.environ["IMAGE"], "wb") as file:
-    file.write(made)
+print(libraries[library]())

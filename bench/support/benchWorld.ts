@@ -1,65 +1,81 @@
+import type { Client } from '../../test/support/clients/client.ts'
+import { createClient } from '../../test/support/clients/client.ts'
 import { simulatorFile } from '../../test/support/service/simulatorFile.ts'
-import type { ServiceOptions } from '../../test/support/service/testService.ts'
-import type { BenchService } from './benchService.ts'
-import { startBenchService } from './benchService.ts'
+import type { ServiceOptions, TestService } from '../../test/support/service/testService.ts'
+import { startTestService } from '../../test/support/service/testService.ts'
+import { createSimulatorClient } from '../../test/support/simulatorClient.ts'
 import type { Shot } from './load.ts'
 import { loadOf, shoot } from './load.ts'
 import type { OtherAccount } from './otherAccounts.ts'
 import { startScript } from './processes.ts'
 import type { Bench } from './runBench.ts'
-import { say } from './runBench.ts'
+import { runBench } from './runBench.ts'
 
-export const imageBytes = { small: 4 * 1024, large: 1024 * 1024 } as const
+/** A running service with an account. Its upstream is a process of its own. */
+export type BenchService = TestService & {
+  readonly client: Client
+  readonly headers: Readonly<Record<string, string>>
+}
 
-/** What the cases of `npm run bench` get. */
+export type BenchOptions = ServiceOptions & {
+  /** A call that takes an hour holds the only place of this family's channel, so its other tasks wait. */
+  readonly held?: 'A' | 'B'
+}
+
+/** One part of `npm run bench`. */
+export type BenchCase = {
+  /** The name on the command line. */
+  readonly name: string
+  readonly title: string
+  /** It takes minutes, and `--quick` leaves it out unless it is named. */
+  readonly long?: true
+  readonly run: (world: BenchWorld) => Promise<void>
+}
+
 export type BenchWorld = Bench & {
   readonly quick: boolean
-  /**
-   * Starts a service on the constant upstream. The case stops it. `held`: a call that takes an hour holds the
-   * only place of this family's channel, so its other tasks wait.
-   */
-  readonly startService: (
-    options?: ServiceOptions & { readonly held?: 'A' | 'B' },
-  ) => Promise<BenchService>
+  /** Starts a service on the constant upstream. The case stops it. */
+  readonly startService: (options?: BenchOptions) => Promise<BenchService>
   /** The service that cases share, warm. The first call starts it. */
   readonly shared: () => Promise<BenchService>
 }
 
+const manyCredits = 1_000_000_000
 /** V8 compiles for thousands of calls: after 1,000, the rate still rose by a fifth in half a minute. */
 const warmUp = { quick: 200, full: 3_000 } as const
 const hourMs = 3_600_000
 const models = { A: 'familya-3-pro-image', B: 'familyb-image-2-vip' } as const
+export const imageBytes = { small: 4 * 1024, large: 1024 * 1024 } as const
+
+/** Runs cases on the constant upstream. */
+export async function runCases(cases: readonly BenchCase[], quick: boolean): Promise<void> {
+  await runBench((bench) =>
+    withWorld(bench, quick, async (world) => {
+      for (const { name, title, run } of cases) {
+        console.error(name)
+        console.log(`\n${title}`)
+        await run(world)
+      }
+    }),
+  )
+}
 
 /** Runs `work` with the constant upstream. */
 export async function withWorld(
   bench: Bench,
-  { quick, limits }: { readonly quick: boolean; readonly limits?: boolean },
+  quick: boolean,
   work: (world: BenchWorld) => Promise<void>,
 ): Promise<void> {
   const upstream = await startScript('bench/support/constantUpstream.ts', [])
   const stops = [upstream.stop]
-  const startService: BenchWorld['startService'] = async ({ held, ...options } = {}) => {
+  const startService = (options: BenchOptions = {}) => {
     const channel = { concurrencyMax: 400, timeoutSeconds: 120, ...options.channel }
-    const { channels } = simulatorFile(upstream.url, channel)
-    const heldChannel = { concurrencyMax: 1, timeoutSeconds: hourMs / 1000 }
-    const operatorFile = () => ({
-      channels: channels.map((each) => (each.family === held ? { ...each, ...heldChannel } : each)),
-    })
-    const service = await startBenchService(upstream.url, { ...options, operatorFile })
-    if (held === undefined) return service
-    const body = { ...JSON.parse(taskBody({ latencyMs: hourMs })), model: models[held] }
-    await service.client.accepted(body)
-    return service
+    return startBenchService(upstream.url, { ...options, channel })
   }
   const openShared = async (): Promise<BenchService> => {
-    say('warming up')
+    console.error('warming up')
     const service = await startService()
     stops.unshift(service.stop)
-    if (limits) {
-      await service.pool.query(
-        `update balance set requests_limit = 100000, requests_period = 'second', live_tasks_limit = 100000`,
-      )
-    }
     await loadOf(warmUp[quick ? 'quick' : 'full'], 20, generationShot(service))
     return service
   }
@@ -68,6 +84,52 @@ export async function withWorld(
     await work({ ...bench, quick, startService, shared: () => (shared ??= openShared()) })
   } finally {
     for (const stop of stops) await stop()
+  }
+}
+
+/** Starts a service whose channels lead to `upstreamUrl`. The caller must call `stop`. */
+async function startBenchService(
+  upstreamUrl: string,
+  { held, ...options }: BenchOptions,
+): Promise<BenchService> {
+  const { channels } = simulatorFile(upstreamUrl, options.channel)
+  const heldChannel = { concurrencyMax: 1, timeoutSeconds: hourMs / 1000 }
+  const service = await startTestService({
+    ...options,
+    operatorFile: () => ({
+      channels: channels.map((each) => (each.family === held ? { ...each, ...heldChannel } : each)),
+    }),
+    environment: { LOG_LEVEL: 'warn', ...options.environment },
+  })
+  const client = createClient(service.url, (await service.account(manyCredits)).secret)
+  if (held !== undefined) {
+    await client.accepted({ ...JSON.parse(taskBody({ latencyMs: hourMs })), model: models[held] })
+  }
+  const headers = { authorization: client.authorization, 'content-type': 'application/json' }
+  return { ...service, client, headers }
+}
+
+export type SimulatedOptions = ServiceOptions & {
+  /** The milliseconds that a call takes. Default 50. */
+  readonly latency?: string
+}
+
+/** Runs `work` with a service whose upstream is a simulator in a process of its own. */
+export async function withSimulated(
+  { latency = '50', ...options }: SimulatedOptions,
+  work: (service: BenchService) => Promise<void>,
+): Promise<void> {
+  const simulator = await startScript(
+    'src/dev/simulator/main.ts',
+    ['--tiny', '--latency', latency, '--port'],
+    '/__simulator/calls?prompt=none',
+  )
+  const service = await startBenchService(simulator.url, options)
+  try {
+    await work({ ...service, simulator: createSimulatorClient(simulator.url) })
+  } finally {
+    await service.stop()
+    await simulator.stop()
   }
 }
 

@@ -1,21 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { freeStartPorts } from '../../test/support/ports.ts'
 import { useStack } from '../../test/support/stack/embeddedStack.ts'
 import { spawnStart } from '../../test/support/stack/spawnStart.ts'
 import { processTree, signal } from './processes.ts'
 
+export type Goal = { readonly atLeast?: number; readonly atMost?: number }
+
 /** What a command of bench/ gets. */
 export type Bench = {
-  /** Prints a promise with its figure. The command exits 1 when a promise is not kept. */
-  readonly check: (promise: string, kept: boolean) => void
-  /** Checks that a figure is at most so much. */
-  readonly atMost: (what: string, figure: number, most: number, unit?: string) => void
+  /** Prints a measured value, and whether it is within its goal. The command exits 1 when one is not. */
+  readonly figure: (name: string, value: number, unit?: string, goal?: Goal) => void
   /** The process id of the newest PostgreSQL or Temporal server, or 0 while there is none. */
   readonly pidOf: (part: 'postgres' | 'temporal') => number
-  /** Kills all of `npm start` at once, as a power cut does, and starts it again. */
-  readonly restart: () => Promise<void>
 }
 
 const progressMs = 10_000
@@ -25,44 +22,36 @@ const stopMsMax = 60_000
 
 /**
  * Runs a command of bench/ on the PostgreSQL and Temporal of an `npm start`, on free ports and with its data
- * in a temporary folder on disk. Prints the load. The exit code is 1 when a promise was broken.
+ * in a temporary folder on disk. Prints the load. The exit code is 1 when a goal was missed.
  */
 export async function runBench(work: (bench: Bench) => Promise<void>): Promise<void> {
   process.once('exit', () => {
     for (const { pid } of processTree(process.pid).slice(1)) signal(pid, 'SIGTERM')
   })
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(name, () => process.exit(1))
-  print(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}`)
+  console.log(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}`)
   const startedAtMs = performance.now()
   const progress = setInterval(() => {
     const seconds = Math.round((performance.now() - startedAtMs) / 1000)
-    say(`[${basename(process.argv[1] ?? '')}] still running, ${seconds} s`)
+    console.error(`[${basename(process.argv[1] ?? '')}] still running, ${seconds} s`)
   }, progressMs)
   let broken = 0
-  const check = (promise: string, kept: boolean) => {
+  const figure: Bench['figure'] = (name, value, unit = '', goal = {}) => {
+    const goals = Object.entries(goal).map(([bound, most]) => `${bound} ${most}`)
+    const kept = value >= (goal.atLeast ?? -Infinity) && value <= (goal.atMost ?? Infinity)
     if (!kept) broken += 1
-    print(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}`)
+    const verdict = goals.length === 0 ? '' : kept ? 'kept' : 'BROKEN'
+    console.log(
+      `${verdict.padEnd(6)}  ${name.padEnd(52)} ${[describe(value), unit, ...goals].join(' ')}`,
+    )
   }
   const folder = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
-  const ports = await freeStartPorts()
-  let start = await npmStart(folder, ports)
-  const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } =
-    start.environment
+  const start = await spawnStart(join(folder, 'data'), join(folder, 'start.log'))
+  const environment = await start.ready(startMsMax)
+  const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } = environment
   useStack({ databaseUrl, temporalAddress })
   try {
-    await work({
-      check,
-      atMost: (what, figure, most, unit = '') => {
-        const [is, limit] = [figure, most].map(describe)
-        check(`${`${what} ${is} ${unit}`.trimEnd()}, at most ${limit}`, figure <= most)
-      },
-      pidOf: (part) => start.partPid(part),
-      restart: async () => {
-        for (const { pid } of processTree(start.pid)) signal(pid, 'SIGKILL')
-        await start.ended
-        start = await npmStart(folder, ports)
-      },
-    })
+    await work({ figure, pidOf: start.partPid })
   } finally {
     clearInterval(progress)
     await start.stop(stopMsMax)
@@ -71,30 +60,14 @@ export async function runBench(work: (bench: Bench) => Promise<void>): Promise<v
   process.exitCode = broken === 0 ? 0 : 1
 }
 
-async function npmStart(folder: string, ports: Awaited<ReturnType<typeof freeStartPorts>>) {
-  const start = await spawnStart(join(folder, 'data'), join(folder, 'start.log'), ports)
-  const environment = await start.ready(startMsMax)
-  return { ...start, environment }
-}
-
 /** Returns the names of a command line. Ends the process with the exit code 2 when one is unknown. */
 export function chooseFrom(known: readonly string[], asked: readonly string[]): readonly string[] {
   const unknown = asked.filter((name) => !known.includes(name))
   if (unknown.length > 0) {
-    say(`Unknown: ${unknown.join(', ')}. There are: ${known.join(', ')}`)
+    console.error(`Unknown: ${unknown.join(', ')}. There are: ${known.join(', ')}`)
     process.exit(2)
   }
   return asked
-}
-
-/** Says what takes long. */
-export function say(line: string): void {
-  process.stderr.write(`${line}\n`)
-}
-
-/** Prints one line of the report. */
-export function print(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
 
 /** Returns the nearest-rank percentile of the sample for `p` from 0 to 1, or NaN for an empty sample. */

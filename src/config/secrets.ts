@@ -25,8 +25,7 @@ export function readSecrets(
     const id = colon > 0 ? item.slice(0, colon).trim() : digest.slice(0, 8)
     return { id, secret }
   })
-  requireUsable(variable, secrets)
-  return atLeastOne(secrets)
+  return usable(variable, secrets)
 }
 
 export type AdminKey = Secret & { readonly role: AdminRole }
@@ -56,7 +55,6 @@ export function readAdminKeys(
     }
     return { id, secret, role }
   })
-  requireUsable(variable, keys)
   if (keys.some(({ secret }) => !bearerToken.test(secret))) {
     throw new ConfigError(
       `${variable}: a secret is letters, digits and -._~+/ (it goes in a header)`,
@@ -65,15 +63,14 @@ export function readAdminKeys(
   if (new Set(keys.map(({ secret }) => secret)).size < keys.length) {
     throw new ConfigError(`${variable}: two keys have the same secret`)
   }
-  return atLeastOne(keys)
+  return usable(variable, keys)
 }
 
-function atLeastOne<Item>([first, ...others]: readonly Item[]): readonly [Item, ...Item[]] {
-  if (first === undefined) throw new Error('Bug: a text was split into no parts')
-  return [first, ...others]
-}
-
-function requireUsable(variable: string, secrets: readonly Secret[]): void {
+/** Returns the secrets when all are usable. Throws `ConfigError`, never with a secret. */
+function usable<Item extends Secret>(
+  variable: string,
+  secrets: readonly Item[],
+): readonly [Item, ...Item[]] {
   for (const { id, secret } of secrets) {
     if (secret.length < secretCharsMin || new Set(secret).size < differentCharsMin) {
       throw new ConfigError(
@@ -88,4 +85,7 @@ function requireUsable(variable: string, secrets: readonly Secret[]): void {
   if (new Set(secrets.map(({ id }) => id)).size < secrets.length) {
     throw new ConfigError(`${variable}: two secrets have the same id`)
   }
+  const [first, ...others] = secrets
+  if (first === undefined) throw new Error('Bug: a text was split into no parts')
+  return [first, ...others]
 }

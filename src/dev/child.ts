@@ -62,7 +62,6 @@ const tailLinesMax = 12
  */
 export async function startChild(part: Part, launch: Launch): Promise<void> {
   const logPath = part.log && join(launch.dataDir, 'logs', `${part.log}.log`)
-  const spawnPart = () => spawnInGroup(part, { logPath, lockFd: launch.lockFd })
   const refusal =
     `${part.name} refuses its configuration, so it is not started again. ` +
     'Its message above says why.'
@@ -83,12 +82,38 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
   }
   launch.children.push({ refused: refused.promise, stop })
 
-  const failure = await untilReady(part, current)
+  const failure = await untilReady()
   if (failure !== undefined) {
     if (isRefusal(current.end())) throw new ConfigError(refusal)
     throw new StartError(`${part.name} ${failure}.${logTail(logPath)}`)
   }
   kept = keepRunning()
+
+  /** The process gets a group of its own, so that Ctrl-C reaches the starting process alone. */
+  function spawnPart() {
+    const log = logPath === undefined ? 'inherit' : openLog(logPath)
+    // The API and the worker end themselves too when their standard input closes.
+    const spawned = spawnBound(part, {
+      stdio: ['pipe', log, log, launch.lockFd],
+      detached: true,
+    })
+    if (log !== 'inherit') closeSync(log)
+    return spawned
+  }
+
+  /** Returns why the part will not be ready, or `undefined` when it is. */
+  async function untilReady(): Promise<string | undefined> {
+    const endsAtMs = performance.now() + readyTimeoutMs
+    for (;;) {
+      const fault = await Promise.race([part.faultOf(), current.ended])
+      if (fault === undefined) return undefined
+      if (current.end() !== undefined) return `ended at its start (${current.end()})`
+      if (performance.now() > endsAtMs) {
+        return `was not ready within ${readyTimeoutMs / 1000} s: ${fault}`
+      }
+      await sleep(readyPollMs)
+    }
+  }
 
   async function keepRunning(): Promise<void> {
     let pauseMs = restartPauseMsMin
@@ -107,23 +132,6 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
   }
 }
 
-/** Waits until the part is ready. Returns why it will not be, or `undefined` when it is. */
-async function untilReady(
-  part: Part,
-  { ended, end }: ReturnType<typeof spawnBound>,
-): Promise<string | undefined> {
-  const endsAtMs = performance.now() + readyTimeoutMs
-  for (;;) {
-    const fault = await Promise.race([part.faultOf(), ended])
-    if (fault === undefined) return undefined
-    if (end() !== undefined) return `ended at its start (${end()})`
-    if (performance.now() > endsAtMs) {
-      return `was not ready within ${readyTimeoutMs / 1000} s: ${fault}`
-    }
-    await sleep(readyPollMs)
-  }
-}
-
 /** Returns what is wrong with a server, or `undefined` when it answers with 200. */
 export async function httpFault(url: string, timeoutMs: number): Promise<string | undefined> {
   try {
@@ -133,18 +141,6 @@ export async function httpFault(url: string, timeoutMs: number): Promise<string 
   } catch {
     return `${url} does not answer`
   }
-}
-
-/**
- * Starts the process of a part, in a process group of its own, so that Ctrl-C reaches the starting process
- * alone.
- */
-function spawnInGroup(part: Part, files: { logPath: string | undefined; lockFd: number }) {
-  const log = files.logPath === undefined ? 'inherit' : openLog(files.logPath)
-  // The API and the worker end themselves too when their standard input closes.
-  const spawned = spawnBound(part, { stdio: ['pipe', log, log, files.lockFd], detached: true })
-  if (log !== 'inherit') closeSync(log)
-  return spawned
 }
 
 /** Opens a log for appending and returns its file descriptor. The caller must close it. */

@@ -11,23 +11,19 @@ export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
-/** How a program runs. */
-export type Surroundings = {
-  readonly env: Environment
-  readonly cwd?: string | undefined
-  /** A program that runs another one, such as `nice`, and its arguments. */
-  readonly within?: readonly string[] | undefined
-}
-
 /** A program that ends with this process. */
-export type Program = Surroundings & {
+export type Program = {
   readonly file: string
   readonly args: readonly string[]
+  readonly env: Environment
+  readonly cwd?: string | undefined
+  /** A program that runs this one, such as `nice`, and its arguments. */
+  readonly within?: readonly string[] | undefined
   /** The signal that ends the program. Default: SIGTERM, and SIGKILL when this process ends without stopping it. */
   readonly endSignal?: NodeJS.Signals
 }
 
-type CommandOptions = Surroundings & {
+type CommandOptions = Omit<Program, 'file' | 'args'> & {
   readonly timeoutMs: number
   /** Called with each piece of standard output and standard error. */
   readonly onOutput?: (text: string) => void
@@ -43,10 +39,10 @@ const outputCharsMax = 64_000
 export async function runCommand(
   file: string,
   args: readonly string[],
-  { timeoutMs, onOutput, ...surroundings }: CommandOptions,
+  { timeoutMs, onOutput, ...program }: CommandOptions,
 ) {
   const { child, ended, kill } = spawnBound(
-    { file, args, ...surroundings },
+    { file, args, ...program },
     { stdio: ['pipe', 'pipe', 'pipe'] },
   )
   let output = ''

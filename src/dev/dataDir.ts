@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
 import { chmod, lstat, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from './command.ts'
 
@@ -65,28 +64,11 @@ export async function makePrivateFolder(path: string, variable: string): Promise
   await chmod(path, folder.mode & 0o700)
 }
 
-/**
- * Returns a secret of the embedded installation. Generates it when there is none. The text is `id:secret`,
- * the form that SIGNING_KEYS, KEY_PEPPER and WEBHOOK_KEYS need.
- */
-export async function embeddedSecret(dataDir: string, name: string): Promise<string> {
-  const id = randomBytes(4).toString('hex')
-  return keptSecret(join(dataDir, name), `${id}:${randomSecret()}`)
-}
-
-/** Returns the secret of the operators' key of the embedded installation. Generates it when there is none. */
-export async function embeddedAdminKey(path: string): Promise<string> {
-  return keptSecret(path, randomSecret())
-}
-
-function randomSecret(): string {
-  return randomBytes(32).toString('base64url')
-}
-
-/** Returns the secret in the file. When there is none, writes `made` into it. */
-async function keptSecret(path: string, made: string): Promise<string> {
+/** Returns the secret in a file of the embedded installation. Generates it after `prefix` when there is none. */
+export async function embeddedSecret(path: string, prefix = ''): Promise<string> {
   const kept = await readSecretFile(path)
   if (kept !== undefined) return kept
+  const made = prefix + randomBytes(32).toString('base64url')
   await writeSecretFile(path, made)
   return made
 }

@@ -1,4 +1,5 @@
-import { readConfig, required } from '../config.ts'
+import type { Config } from '../config.ts'
+import { httpUrl, readConfig, required } from '../config.ts'
 import { newAccountId } from '../domain/accounts/account.ts'
 import { createPool } from '../store/connection/pool.ts'
 import { authenticate, newKeyId, newSecret } from '../tasks/apiKeys.ts'
@@ -48,30 +49,25 @@ export async function openDemoAccount(
   }
 }
 
-/** What the announcement names. */
-export type Announced = {
-  readonly apiUrl: string
-  readonly adminUrl: string
-  /** The file with the generated key of operators. Absent when ADMIN_KEYS is set. */
-  readonly adminKeyPath: string | undefined
-  /** Whether the API serves its public pages, such as the playground (`PUBLIC_PAGES`). */
-  readonly publicPages: boolean
-  /** The secret of the demo account's API key, and its file. Absent when HOST is not a loopback address. */
-  readonly demo: { readonly key: string; readonly keyPath: string } | undefined
-}
-
 /**
  * Returns what `npm start` prints when it is ready: the addresses, and commands to copy. The API key itself
  * is printed only on a terminal, because any other output may be kept as a log.
+ *
+ * @param adminKeyPath the file with the generated key of operators. Absent when ADMIN_KEYS is set.
+ * @param demo the demo account's API key, and its file. Absent when HOST is not a loopback address.
  */
-export function announcement(service: Announced, toTerminal: boolean): string {
-  const { apiUrl, adminUrl, adminKeyPath, publicPages, demo } = service
+export function announcement(
+  { host, port, adminHost, adminPort, publicPages }: Config,
+  adminKeyPath: string | undefined,
+  demo: { readonly key: string; readonly keyPath: string } | undefined,
+): string {
+  const [apiUrl, adminUrl] = [httpUrl(host, port), httpUrl(adminHost, adminPort)]
   const adminKey = adminKeyPath === undefined ? 'a key of ADMIN_KEYS' : `the key in ${adminKeyPath}`
   const lines = [`\nDarkroom is ready at ${apiUrl}`, `For operators: ${adminUrl}, with ${adminKey}`]
   if (demo === undefined) return lines.join('\n')
   const bearer = `-H "Authorization: Bearer $(cat '${demo.keyPath}')"`
   lines.push(
-    `Key of account demo: ${toTerminal ? demo.key : `in ${demo.keyPath}`}`,
+    `Key of account demo: ${process.stdout.isTTY ? demo.key : `in ${demo.keyPath}`}`,
     publicPages
       ? `\nOpen ${apiUrl} in a browser and paste the key, or submit a task:\n`
       : '\nSubmit a task:\n',

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from '../config.ts'
-import { httpUrl, inheritedEnvironment, required } from '../config.ts'
+import { httpUrl, inheritedEnvironment, required, variableNames } from '../config.ts'
 import { credentialVariables } from '../config/operatorSettings.ts'
 import { defined } from '../domain/defined.ts'
 import { isLoopback } from '../http/foreignRequest.ts'
@@ -48,10 +49,9 @@ export type EmbeddedParts = {
 }
 
 /**
- * Returns the variables that `npm start` sets for the API process and the worker: the addresses and secrets
- * of the embedded parts, and the settings of this process that the CLI must share. The CLI gets these
- * variables through `runtime.json`. The API process and the worker get the other variables of this process
- * too: see `processEnvironment`.
+ * Returns the variables of the API process, the worker and the CLI, which gets them through `runtime.json`: the settings
+ * of this process, and the addresses and secrets of the embedded parts. The processes get the other variables of this
+ * one too: see `processEnvironment`.
  */
 export async function serviceEnvironment(
   config: Config,
@@ -59,41 +59,31 @@ export async function serviceEnvironment(
   simulatorUrl: string | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   const { dataDir, operatorFilePath } = config
-  const given = inheritedEnvironment()
+  const { ADMIN_KEYS: _onlyForAdmin, ...given }: Record<string, string> = inheritedEnvironment()
+  const settings = Object.entries(given).filter(([name]) => variableNames.has(name))
   const simulated = simulatorUrl && {
     DARKROOM_CONFIG: await writeSimulatorFile(dataDir, simulatorUrl),
     ...simulatorCredentials,
   }
+  const secret = (name: string) =>
+    embeddedSecret(join(dataDir, name), `${randomBytes(4).toString('hex')}:`)
   return {
-    // The path is absolute, because the CLI may run in another folder.
-    ...(simulated || defined({ DARKROOM_CONFIG: operatorFilePath && resolve(operatorFilePath) })),
-    DATA_DIR: dataDir,
-    DATABASE_URL: databaseUrl,
-    // Left out unless the operator has set it, because its default is DATABASE_URL. If the default were
-    // stored here, a CLI command with another DATABASE_URL would still use this database as its session
-    // database.
-    ...defined({ DATABASE_SESSION_URL: given['DATABASE_SESSION_URL'] }),
-    TEMPORAL_ADDRESS: temporalAddress,
-    ...defined({ TEMPORAL_UI_URL: temporalUiUrl }),
-    TEMPORAL_NAMESPACE: config.temporalNamespace,
-    RETENTION_SECONDS: String(config.retentionSeconds),
-    TOMBSTONE_SECONDS: String(config.tombstoneSeconds),
-    INPUT_RETENTION_SECONDS: String(config.inputRetentionSeconds),
-    TASK_DEADLINE_SECONDS: String(config.taskDeadlineSeconds),
-    HOST: config.host,
-    PORT: String(config.port),
-    PUBLIC_URL: given['PUBLIC_URL'] ?? httpUrl(config.host, config.port),
-    ADMIN_HOST: config.adminHost,
-    ADMIN_PORT: String(config.adminPort),
-    INTERNAL_PORT: String(config.internalPort),
-    WORKER_INTERNAL_PORT: String(config.workerInternalPort),
-    BLOB_STORE: config.blobStoreUrl,
-    SIGNING_KEYS: given['SIGNING_KEYS'] ?? (await embeddedSecret(dataDir, 'signing-keys')),
-    KEY_PEPPER: given['KEY_PEPPER'] ?? (await embeddedSecret(dataDir, 'key-pepper')),
-    WEBHOOK_KEYS: given['WEBHOOK_KEYS'] ?? (await embeddedSecret(dataDir, 'webhook-keys')),
+    PUBLIC_URL: httpUrl(config.host, config.port),
+    SIGNING_KEYS: given['SIGNING_KEYS'] ?? (await secret('signing-keys')),
+    KEY_PEPPER: given['KEY_PEPPER'] ?? (await secret('key-pepper')),
+    WEBHOOK_KEYS: given['WEBHOOK_KEYS'] ?? (await secret('webhook-keys')),
     // On a loopback address only programs on this machine can call the API, and receivers usually run here
     // too.
-    WEBHOOK_PRIVATE: given['WEBHOOK_PRIVATE'] ?? (isLoopback(config.host) ? 'allow' : 'refuse'),
+    WEBHOOK_PRIVATE: isLoopback(config.host) ? 'allow' : 'refuse',
+    ...Object.fromEntries(settings),
+    // The paths are absolute, because the CLI may run in another folder.
+    ...(simulated || defined({ DARKROOM_CONFIG: operatorFilePath && resolve(operatorFilePath) })),
+    DATA_DIR: dataDir,
+    BLOB_STORE: config.blobStoreUrl,
+    DATABASE_URL: databaseUrl,
+    TEMPORAL_ADDRESS: temporalAddress,
+    TEMPORAL_NAMESPACE: config.temporalNamespace,
+    ...defined({ TEMPORAL_UI_URL: temporalUiUrl }),
   }
 }
 

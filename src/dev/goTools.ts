@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { runCommand } from './command.ts'
 import { lockFile, makePrivateFolder } from './dataDir.ts'
 import type { Show } from './terminal.ts'
@@ -18,11 +18,9 @@ export type GoTools = {
   readonly tools: readonly { readonly name: string; readonly goPackage: string }[]
 }
 
-/**
- * `built`: the folder of the programs, and a key for their version. `failed`: the reason why there are none.
- */
+/** `built`: the folder of the programs, whose name identifies their version. `failed`: why there are none. */
 export type GoBuild =
-  | { readonly kind: 'built'; readonly binDir: string; readonly key: string }
+  | { readonly kind: 'built'; readonly binDir: string }
   | { readonly kind: 'failed'; readonly why: string }
 
 const buildTimeoutMs = 30 * 60_000
@@ -30,8 +28,6 @@ const versionTimeoutMs = 10_000
 /** A build leaves the processors to the service, which already makes images. */
 const aside = ['nice', '-n', '10'] as const
 const reasonCharsMax = 300
-/** The share of the packages from which on the time that is left can be told. */
-const knownFrom = 0.05
 
 /**
  * Returns the cache folder that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or
@@ -49,41 +45,25 @@ export function userCacheDir(): string {
  * user owns the cache, because that user could replace the programs.
  */
 export async function buildGoTools(given: GoTools, show: Show): Promise<GoBuild> {
-  const { name, title } = given
-  const { env } = process
-  const key = moduleKey(given)
-  const cacheDir = userCacheDir()
-  const binDir = join(cacheDir, `${name}-${key}`)
-  await makePrivateFolder(cacheDir, 'XDG_CACHE_HOME')
-  if (existsSync(binDir)) return { kind: 'built', binDir, key }
-  const go = await runCommand('go', ['version'], { env, timeoutMs: versionTimeoutMs })
+  const binDir = join(userCacheDir(), `${given.name}-${moduleHash(given)}`)
+  const built = { kind: 'built', binDir } as const
+  await makePrivateFolder(userCacheDir(), 'XDG_CACHE_HOME')
+  if (existsSync(binDir)) return built
+  const go = await runCommand('go', ['version'], { env: process.env, timeoutMs: versionTimeoutMs })
   if (!go.ok) return { kind: 'failed', why: 'Go is not installed' }
   const lock = await lockFile(`${binDir}.lock`, {
     timeoutMs: buildTimeoutMs,
-    onWait: () => show(`Waiting for another process, which builds ${title}`),
+    onWait: () => show(`Waiting for another process, which builds ${given.title}`),
   })
   if (lock === undefined) return { kind: 'failed', why: 'another process builds for too long' }
-  // The name contains the process id, because the compiler of a killed start may still write to its own
-  // draft.
-  const draft = `${binDir}.building-${process.pid}`
   try {
-    if (existsSync(binDir)) return { kind: 'built', binDir, key }
-    const drafts = readdirSync(cacheDir).filter((each) =>
-      each.startsWith(`${basename(binDir)}.building`),
-    )
-    for (const each of drafts) await rm(join(cacheDir, each), { recursive: true, force: true })
-    await mkdir(draft)
-    const why = await build(given, draft, show)
-    if (why !== undefined) return { kind: 'failed', why }
-    await rename(draft, binDir)
-    return { kind: 'built', binDir, key }
+    return existsSync(binDir) ? built : ((await build(given, binDir, show)) ?? built)
   } finally {
-    await rm(draft, { recursive: true, force: true })
     lock.release()
   }
 }
 
-function moduleKey({ moduleDir, tools }: GoTools): string {
+function moduleHash({ moduleDir, tools }: GoTools): string {
   const hash = createHash('sha256')
   for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(moduleDir, file)))
   hash.update(JSON.stringify(tools)).update(`${process.platform}-${process.arch}`)
@@ -91,17 +71,17 @@ function moduleKey({ moduleDir, tools }: GoTools): string {
 }
 
 /**
- * Builds all programs into the draft folder. Returns the reason when that failed, otherwise `undefined`. Shows how many
- * of all packages are built. What a killed build has built is in Go's own cache, and counts as built.
+ * Builds all programs into `binDir`. Returns why that failed, or `undefined`. Shows how many of all packages are built.
+ * What a killed build has built is in Go's own cache, and counts as built.
  */
 async function build(
   { title, moduleDir, tools }: GoTools,
-  draft: string,
+  binDir: string,
   show: Show,
-): Promise<string | undefined> {
+): Promise<GoBuild | undefined> {
   let onOutput: (text: string) => void = () => undefined
-  const go = (...args: readonly string[]) =>
-    runCommand('go', args, {
+  const go = async (...args: readonly string[]) => {
+    const ran = await runCommand('go', args, {
       // Go flags and workspaces of this machine must not change the pinned build. With GOTOOLCHAIN=auto, a Go
       // that is too old downloads the version that go.mod names.
       env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off', GOTOOLCHAIN: 'auto' },
@@ -110,43 +90,34 @@ async function build(
       timeoutMs: buildTimeoutMs,
       onOutput: (text) => onOutput(text),
     })
+    const end = ran.output.slice(-reasonCharsMax).replaceAll('\n', ' ')
+    return { ...ran, why: `go ${args[0]} failed (${ran.end}): ${end}` }
+  }
+  // The name contains the process id, because the compiler of a killed start may still write to its own draft.
+  const draft = `${binDir}.building-${process.pid}`
+  for (const each of readdirSync(dirname(binDir))) {
+    if (!each.startsWith(`${basename(binDir)}.building`)) continue
+    await rm(join(dirname(binDir), each), { recursive: true, force: true })
+  }
+  await mkdir(draft)
   const flags = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-ldflags', '-s -w']
   show(`Fetching the sources of ${title}`)
   const packages = tools.map(({ goPackage }) => goPackage)
   // One letter for each package: whether it must be built.
   const letters = '{{if .Stale}}s{{else}}b{{end}}'
   const listed = await go('list', ...flags, '-deps', '-f', letters, ...packages)
-  if (!listed.ok) return reasonOf('go list', listed)
-  const states = listed.output.split('\n').filter((line) => line === 's' || line === 'b')
-  const stale = states.filter((state) => state === 's').length
-  const startedAtMs = performance.now()
-  let built = 0
+  if (!listed.ok) return { kind: 'failed', why: listed.why }
+  const all = listed.output.match(/^[sb]$/gm)?.length ?? 0
+  let built = listed.output.match(/^b$/gm)?.length ?? 0
   onOutput = (text) => {
     // With -v, Go writes a line for each package that it builds.
-    built = Math.min(built + (text.match(/\n/g)?.length ?? 0), stale)
-    const leftMs = ((performance.now() - startedAtMs) / built) * (stale - built)
-    const left = built < stale * knownFrom ? '' : `, about ${duration(leftMs)} left`
-    show(
-      `Building ${title}`,
-      `${states.length - stale + built} of ${states.length} packages${left}`,
-    )
+    built = Math.min(built + (text.match(/\n/g)?.length ?? 0), all)
+    show(`Building ${title}`, `${built} of ${all} packages`)
   }
   for (const { name, goPackage } of tools) {
-    const result = await go('build', '-v', ...flags, '-o', join(draft, name), goPackage)
-    if (!result.ok) return reasonOf(`go build ${goPackage}`, result)
+    const made = await go('build', '-v', ...flags, '-o', join(draft, name), goPackage)
+    if (!made.ok) return { kind: 'failed', why: made.why }
   }
+  await rename(draft, binDir)
   return undefined
-}
-
-function duration(ms: number): string {
-  const seconds = ms / 1000
-  return seconds < 90
-    ? `${Math.ceil(Math.max(1, seconds) / 10) * 10} s`
-    : `${Math.round(seconds / 60)} min`
-}
-
-type Failed = { readonly end: string; readonly output: string }
-
-function reasonOf(command: string, { end, output }: Failed): string {
-  return `${command} failed (${end}): ${output.slice(-reasonCharsMax).replaceAll('\n', ' ')}`
 }

@@ -7,7 +7,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { httpUrl, inheritedEnvironment, readConfig } from '../config.ts'
+import { inheritedEnvironment, readConfig, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { engineFileName, runtimeFileName } from '../config/runtimeFile.ts'
@@ -16,11 +16,11 @@ import { migrate } from '../store/schema/migrate.ts'
 import { cliActor } from '../wiring/cliActor.ts'
 import type { Child, Launch } from './child.ts'
 import { StartError } from './command.ts'
-import { embeddedAdminKey, lockFile, makePrivateFolder, writeSecretFile } from './dataDir.ts'
+import { embeddedSecret, lockFile, makePrivateFolder, writeSecretFile } from './dataDir.ts'
 import { announcement, openDemoAccount } from './demo.ts'
 import { serviceEnvironment } from './environment.ts'
 import { requireFreePorts } from './ports.ts'
-import { ensureDatabase, startPostgres } from './postgres.ts'
+import { startPostgres } from './postgres.ts'
 import { startService } from './service.ts'
 import { startSimulator } from './simulator/server.ts'
 import { provideTemporal, temporalAddresses } from './temporal.ts'
@@ -71,8 +71,8 @@ try {
  */
 async function start(): Promise<void> {
   const config = readConfig()
-  const { dataDir, host, port, publicPages, operatorFilePath } = config
-  const onLoopback = isLoopback(host)
+  const { dataDir, operatorFilePath } = config
+  const onLoopback = isLoopback(config.host)
   const withSimulator = operatorFilePath === undefined
   if (withSimulator && !onLoopback) {
     throw new ConfigError(
@@ -92,7 +92,7 @@ async function start(): Promise<void> {
     givenUrl === undefined ? await startPostgres(config.postgresPort, launch) : undefined
   enginePath = join(dataDir, engineFileName)
   void provideTemporal(config, postgres, launch).catch(sayWithoutTemporal).finally(endProgress)
-  const databaseUrl = givenUrl ?? (await ensureDatabase(postgres, 'darkroom'))
+  const databaseUrl = required(givenUrl ?? postgres?.url('darkroom'), 'DATABASE_URL')
   const { applied } = await migrate({
     databaseUrl: config.databaseSessionUrl ?? databaseUrl,
     actor: cliActor(),
@@ -106,13 +106,10 @@ async function start(): Promise<void> {
   runtimePath = join(dataDir, runtimeFileName)
   await writeSecretFile(runtimePath, JSON.stringify({ environment }, null, 2))
   const adminKeyPath = config.adminKeys === undefined ? join(dataDir, 'admin-key') : undefined
-  const adminKeys = adminKeyPath && { ADMIN_KEYS: `local:${await embeddedAdminKey(adminKeyPath)}` }
+  const adminKeys = adminKeyPath && { ADMIN_KEYS: `local:${await embeddedSecret(adminKeyPath)}` }
   await startService(config, { ...environment, ...adminKeys }, { ...launch, children: services })
   isReady = true
-  const demo = key === undefined ? undefined : { key, keyPath }
-  const adminUrl = httpUrl(config.adminHost, config.adminPort)
-  const announced = { apiUrl: httpUrl(host, port), adminUrl, adminKeyPath, publicPages, demo }
-  say(announcement(announced, process.stdout.isTTY))
+  say(announcement(config, adminKeyPath, key === undefined ? undefined : { key, keyPath }))
   void stopWhenRefused()
 }
 

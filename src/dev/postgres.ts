@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { Client } from 'pg'
 import type { Launch } from './child.ts'
 import { startChild } from './child.ts'
-import type { Surroundings } from './command.ts'
+import type { Program } from './command.ts'
 import { basicEnvironment, runCommand, StartError } from './command.ts'
 import { readSecretFile, writeSecretFile } from './dataDir.ts'
 
@@ -25,8 +25,8 @@ const loopbackHost = '127.0.0.1'
 const socketPathBytesMax = 103
 
 /**
- * Starts PostgreSQL on DATA_DIR, and waits until it answers, which may include crash recovery. The caller
- * holds the lock of DATA_DIR, so no process of an earlier start is left. Throws `StartError` when PostgreSQL
+ * Starts PostgreSQL on DATA_DIR with a database `darkroom`, and waits until it answers, which may include crash recovery.
+ * The caller holds the lock of DATA_DIR, so no process of an earlier start is left. Throws `StartError` when PostgreSQL
  * does not answer.
  */
 export async function startPostgres(port: number, launch: Launch) {
@@ -58,17 +58,25 @@ export async function startPostgres(port: number, launch: Launch) {
     {
       name: 'PostgreSQL',
       file: join(binDir, 'postgres'),
-      args: ['-D', pgData, ...settingArgs(port, hasSocket ? quoted(pgData) : '')],
+      args: ['-D', pgData, ...settingArgs(port, hasSocket ? pgData : undefined)],
       env,
       cwd: '/',
       within,
       log: 'postgres',
       // To PostgreSQL, SIGINT means a fast shutdown: it ends the sessions and writes a checkpoint.
       endSignal: 'SIGINT',
-      faultOf: () => faultOf(url('postgres')),
+      faultOf: () =>
+        withPostgres(url('postgres'), (client) => client.query('SELECT 1')).then(
+          () => undefined,
+          String,
+        ),
     },
     launch,
   )
+  await withPostgres(url('postgres'), async (client) => {
+    const found = await client.query(`SELECT 1 FROM pg_database WHERE datname = 'darkroom'`)
+    if (found.rowCount === 0) await client.query('CREATE DATABASE darkroom')
+  })
   return { port, user, password, url }
 }
 
@@ -132,7 +140,7 @@ async function readPassword(dataDir: string, pgData: string): Promise<string> {
  */
 async function initialize(
   given: Record<'binDir' | 'pgData' | 'password', string>,
-  { env, within }: Pick<Surroundings, 'env' | 'within'>,
+  { env, within }: Pick<Program, 'env' | 'within'>,
 ): Promise<void> {
   const { binDir, pgData, password } = given
   if (existsSync(join(pgData, 'PG_VERSION'))) return
@@ -156,12 +164,13 @@ async function initialize(
   await rename(draft, pgData)
 }
 
-/** @param socketFolders the value of `unix_socket_directories`. Empty means no socket. */
-function settingArgs(port: number, socketFolders: string): readonly string[] {
+function settingArgs(port: number, socketFolder: string | undefined): readonly string[] {
   const settings = {
     listen_addresses: loopbackHost,
     port,
-    unix_socket_directories: socketFolders,
+    // A list, so that a comma would separate folders. Empty means no socket.
+    unix_socket_directories:
+      socketFolder === undefined ? '' : `"${socketFolder.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
     // Enough for Temporal's four services, several APIs and workers, and the CLI together.
     max_connections: 300,
@@ -183,20 +192,6 @@ function settingArgs(port: number, socketFolders: string): readonly string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-/** Quotes one folder for `unix_socket_directories`, which is a list: a comma separates its folders. */
-function quoted(folder: string): string {
-  return `"${folder.replaceAll('"', '""')}"`
-}
-
-async function faultOf(url: string): Promise<string | undefined> {
-  try {
-    await withPostgres(url, (client) => client.query('SELECT 1'))
-    return undefined
-  } catch (error) {
-    return String(error)
-  }
-}
-
 /**
  * Opens one connection, runs `work` on it and closes it. Rejects when the server does not answer within 5 s.
  */
@@ -214,17 +209,4 @@ export async function withPostgres<Value>(
   } finally {
     await client.end().catch(() => undefined)
   }
-}
-
-/** Creates a database if it does not exist. Returns its URL. */
-export async function ensureDatabase(
-  postgres: Postgres | undefined,
-  name: string,
-): Promise<string> {
-  if (postgres === undefined) throw new Error('Bug: without DATABASE_URL PostgreSQL is started')
-  await withPostgres(postgres.url('postgres'), async (client) => {
-    const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name])
-    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(name)}`)
-  })
-  return postgres.url(name)
 }

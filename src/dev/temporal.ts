@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
-import { assertNever } from '../domain/assertNever.ts'
 import { migrateTemporal, readHistory } from '../wiring/cliTemporal.ts'
 import type { Launch, Part } from './child.ts'
 import { httpFault, startChild } from './child.ts'
@@ -13,6 +12,7 @@ import type { EmbeddedParts } from './environment.ts'
 import type { Postgres } from './postgres.ts'
 import { startPostgres } from './postgres.ts'
 import { prepareDatabases } from './temporalDatabases.ts'
+import type { TemporalPrograms } from './temporalPrograms.ts'
 import { findTemporal } from './temporalPrograms.ts'
 import type { Say } from './terminal.ts'
 
@@ -66,39 +66,38 @@ export async function provideTemporal(
   }
   const programs = await findTemporal(show)
   show("Starting Temporal's server")
-  switch (programs.kind) {
-    case 'dev-server':
-      await startServer(config, launch, {
-        file: programs.file,
-        args: devServerArgs(config),
-      })
-      say(
-        `Temporal is ready: the development server of ${programs.version}. Its UI: ${temporalUiUrl}`,
-      )
-      return
-    case 'server': {
-      const ownPostgres = postgres ?? (await startPostgresForTemporal(config, launch))
-      await prepareDatabases(programs, ownPostgres)
-      await startServer(config, launch, {
-        file: join(programs.binDir, 'temporal-server'),
-        args: ['start'],
-        env: serverVariables(config.temporalPort, ownPostgres),
-      })
-      await startUi(programs.binDir, config, launch)
-      say(`Temporal is ready: the real server, on PostgreSQL. Its UI: ${temporalUiUrl}`)
-      return
-    }
-    default:
-      return assertNever(programs)
-  }
+  await startChild(
+    {
+      ...(await serverProgram(programs, config, postgres, launch)),
+      name: 'Temporal',
+      cwd: config.dataDir,
+      log: 'temporal-server',
+      faultOf: () => faultOf(config),
+    },
+    launch,
+  )
+  const isReal = programs.kind === 'server'
+  if (isReal) await startUi(programs.binDir, config, launch)
+  const kind = isReal ? 'real server, on PostgreSQL' : `development server of ${programs.version}`
+  say(`Temporal is ready: the ${kind}. Its UI: ${temporalUiUrl}`)
 }
 
-/** The real server needs an embedded PostgreSQL also where Darkroom has one of its own. */
-function startPostgresForTemporal({ postgresPort }: Config, launch: Launch): Promise<Postgres> {
-  launch.say(
-    `PostgreSQL on port ${postgresPort} is for Temporal alone: Darkroom's data is in DATABASE_URL.`,
-  )
-  return startPostgres(postgresPort, launch)
+/** Returns the program of the server, for which the real one gets its databases. */
+async function serverProgram(
+  programs: TemporalPrograms,
+  config: Config,
+  postgres: Postgres | undefined,
+  launch: Launch,
+): Promise<Pick<Part, 'file' | 'args' | 'env'>> {
+  const env = basicEnvironment()
+  if (programs.kind === 'dev-server') {
+    return { file: programs.file, args: devServerArgs(config), env }
+  }
+  // The real server needs an embedded PostgreSQL also where Darkroom has one of its own.
+  const own = postgres ?? (await startPostgres(config.postgresPort, launch))
+  await prepareDatabases(programs.binDir, own)
+  const file = join(programs.binDir, 'temporal-server')
+  return { file, args: ['start'], env: { ...env, ...serverVariables(config.temporalPort, own) } }
 }
 
 /** Waits until the operator's Temporal is ready. */
@@ -174,25 +173,6 @@ function devServerArgs(config: Config): readonly string[] {
       `${key}=${value?.replaceAll("'", '"')}`,
     ]),
   ]
-}
-
-async function startServer(
-  config: Config,
-  launch: Launch,
-  program: Pick<Part, 'file' | 'args'> & { readonly env?: Readonly<Record<string, string>> },
-): Promise<void> {
-  const { dataDir } = launch
-  await startChild(
-    {
-      ...program,
-      name: 'Temporal',
-      env: { ...basicEnvironment(), ...program.env },
-      cwd: dataDir,
-      log: 'temporal-server',
-      faultOf: () => faultOf(config),
-    },
-    launch,
-  )
 }
 
 /** Starts the UI of the real server. The development server has its UI in the same process. */

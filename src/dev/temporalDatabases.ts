@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { basicEnvironment, runCommand, StartError } from './command.ts'
 import type { Postgres } from './postgres.ts'
 import { withPostgres } from './postgres.ts'
@@ -17,9 +17,10 @@ const temporalDatabases = [
  * that was lost: tasks whose run it had get a new run.
  */
 export async function prepareDatabases(
-  { binDir, key }: { readonly binDir: string; readonly key: string },
+  binDir: string,
   { port, user, password, url }: Postgres,
 ): Promise<void> {
+  const key = basename(binDir)
   await Promise.all(temporalDatabases.map(prepare))
 
   async function prepare({ name, schema }: (typeof temporalDatabases)[number]): Promise<void> {

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { runCommand, StartError } from './command.ts'
@@ -9,11 +9,11 @@ import { buildGoTools, userCacheDir } from './goTools.ts'
 import type { Show } from './terminal.ts'
 
 /**
- * What runs as Temporal. `server`: the real server and its tools are in the folder `binDir`, and `key` identifies
- * their version. `dev-server`: only the Temporal CLI `file` was found, and its development server is used.
+ * What runs as Temporal. `server`: the real server and its tools are in the folder `binDir`, whose name identifies their
+ * version. `dev-server`: only the Temporal CLI `file` was found, and its development server is used.
  */
 export type TemporalPrograms =
-  | { readonly kind: 'server'; readonly binDir: string; readonly key: string }
+  | { readonly kind: 'server'; readonly binDir: string }
   | { readonly kind: 'dev-server'; readonly file: string; readonly version: string }
 
 /** The Temporal programs, in the versions that tools/temporal/go.mod pins. */
@@ -41,37 +41,33 @@ const reasonCharsMax = 120
 export async function findTemporal(show: Show): Promise<TemporalPrograms> {
   const { env } = process
   const built = await buildGoTools(temporalTools, show)
-  if (built.kind === 'built') return { kind: 'server', binDir: built.binDir, key: built.key }
+  if (built.kind === 'built') return { kind: 'server', binDir: built.binDir }
   const onPath = await runCommand('temporal', ['--version'], { env, timeoutMs: versionTimeoutMs })
   if (onPath.ok) return { kind: 'dev-server', file: 'temporal', version: onPath.output }
   show('Downloading the Temporal CLI')
-  const downloaded = await downloadCli(join(userCacheDir(), 'temporal-cli'))
-  if ('file' in downloaded) return { kind: 'dev-server', ...downloaded }
-  throw new StartError(
-    `its server is not built (${built.why}), \`temporal\` is not on PATH, and the Temporal CLI cannot be ` +
-      `downloaded (${downloaded.why}). Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS`,
-  )
+  try {
+    const file = await downloadCli(join(userCacheDir(), 'temporal-cli'))
+    return { kind: 'dev-server', file, version: `the SDK (${basename(file)})` }
+  } catch (error) {
+    const why = String(error).slice(0, reasonCharsMax).replaceAll('\n', ' ')
+    throw new StartError(
+      `its server is not built (${built.why}), \`temporal\` is not on PATH, and the Temporal CLI cannot be ` +
+        `downloaded (${why}). Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS`,
+    )
+  }
 }
 
-type Downloaded = { readonly file: string; readonly version: string } | { readonly why: string }
-
 /** Finds the Temporal CLI in the user's cache, or downloads it there with the SDK's test library. */
-async function downloadCli(folder: string): Promise<Downloaded> {
-  const find = () => readdirSync(folder).find((entry) => entry.startsWith('temporal'))
-  try {
-    await mkdir(folder, { recursive: true })
-    if (find() === undefined) {
-      const timeout = sleep(downloadTimeoutMs, 'timeout' as const, { ref: false })
-      if ((await Promise.race([startOnce(folder), timeout])) === 'timeout') {
-        return { why: 'the download takes too long' }
-      }
-    }
-  } catch (error) {
-    return { why: String(error).slice(0, reasonCharsMax).replaceAll('\n', ' ') }
+async function downloadCli(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true })
+  const find = () => readdirSync(folder).find((entry) => /^temporal.*(?<!downloading)$/.test(entry))
+  if (find() === undefined) {
+    const timeout = sleep(downloadTimeoutMs, undefined, { ref: false })
+    await Promise.race([startOnce(folder), timeout])
   }
   const name = find()
-  if (name === undefined) return { why: 'the download left no file' }
-  return { file: join(folder, name), version: `the SDK (${name})` }
+  if (name === undefined) throw new Error(`no file after ${downloadTimeoutMs / 1000} s`)
+  return join(folder, name)
 }
 
 /**

@@ -11,12 +11,6 @@ export type GaugeSources = {
   readonly state: () => Promise<readonly GaugeValue[]>
 }
 
-/**
- * How long one sample of the state is used again. So several Prometheus servers that ask at the same time
- * cause only one read.
- */
-const sampleMsMax = 5_000
-
 /** The gauges of the installation (`src/store/sampleState.ts`): name, help and labels. */
 const stateGauges: readonly (readonly [name: string, help: string, ...labels: string[]])[] = [
   ['darkroom_tasks', 'Unfinished tasks by status.', 'status'],
@@ -64,7 +58,9 @@ export function createGauges(registry: Registry, sources: GaugeSources): () => P
     name,
     gauge: gauge(name, ...described),
   }))
-  const read = async () => {
+  return async () => {
+    for (const [state, count] of Object.entries(sources.pool())) pool.set({ state }, count)
+    depth?.set(startQueueDepth?.() ?? 0)
     const sample = await sources.state().catch(() => undefined)
     up.set(sample === undefined ? 0 : 1)
     for (const each of ofState) {
@@ -74,14 +70,5 @@ export function createGauges(registry: Registry, sources: GaugeSources): () => P
       const values = sample?.filter((row) => row.gauge === each.name) ?? []
       for (const { labels, value } of values) each.gauge.set(labels, value)
     }
-  }
-  let shown = Promise.resolve()
-  let untilMs = 0
-  return () => {
-    for (const [state, count] of Object.entries(sources.pool())) pool.set({ state }, count)
-    depth?.set(startQueueDepth?.() ?? 0)
-    if (performance.now() < untilMs) return shown
-    untilMs = performance.now() + sampleMsMax
-    return (shown = read())
   }
 }

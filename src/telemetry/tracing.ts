@@ -1,11 +1,11 @@
-import type { Context, Span, Tracer } from '@opentelemetry/api'
+import type { Context, Tracer } from '@opentelemetry/api'
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
-import type { TaskDetail, TimelineEvent } from '../store/tasks/readTaskDetail.ts'
+import type { TaskDetail } from '../store/tasks/readTaskDetail.ts'
 import type { OutcomeClass } from '../domain/upstream/upstreamCall.ts'
 
 export type Tracing = ReturnType<typeof createTracing>
@@ -82,46 +82,34 @@ function recordTrace(tracer: Tracer, detail: TaskDetail): void {
     if (atMs > waitsSinceMs) tracer.startSpan('wait', { startTime: waitsSinceMs }, within).end(atMs)
   }
   // What follows the end, such as a delivery to a webhook, is not part of the trace.
-  for (const event of timeline.filter(({ atMs }) => atMs <= completedAtMs)) {
-    if (event.event === 'attempt_opened') {
-      waitUntil(event.atMs)
-      const close = closeOf(event, timeline)
+  for (const { event, atMs, detail } of timeline.filter(({ atMs }) => atMs <= completedAtMs)) {
+    if (event === 'attempt_opened') {
+      waitUntil(atMs)
+      // A call that was still open at the task's end gets no class.
+      const close = timeline.find(
+        (each) => each.event === 'attempt_closed' && each.detail['attempt'] === detail['attempt'],
+      )
       waitsSinceMs = close?.atMs ?? completedAtMs
-      recordCall(tracer, within, model, event, close).end(waitsSinceMs)
-    } else if (event.event !== 'attempt_closed') root.addEvent(event.event, event.atMs)
+      const startTime = atMs
+      const outcome = close?.detail ?? {}
+      const attributes = defined({
+        'darkroom.attempt': detail['attempt'],
+        'darkroom.channel': detail['channel'],
+        'darkroom.model': model,
+        'darkroom.via': detail['via'],
+        'darkroom.class': outcome['class'],
+        'darkroom.reason': outcome['reason'],
+        'http.response.status_code': outcome['http_status'],
+      })
+      const options = { kind: SpanKind.CLIENT, startTime, attributes }
+      const span = tracer.startSpan('upstream call', options, within)
+      if (badClasses.has(outcome['class'])) span.setStatus(failed)
+      span.end(waitsSinceMs)
+    } else if (event !== 'attempt_closed') root.addEvent(event, atMs)
   }
   waitUntil(completedAtMs)
   if (failure !== undefined && failure.code !== 'cancelled') root.setStatus(failed)
   root.end(completedAtMs)
-}
-
-function closeOf({ detail }: TimelineEvent, timeline: readonly TimelineEvent[]) {
-  return timeline.find(
-    (event) => event.event === 'attempt_closed' && event.detail['attempt'] === detail['attempt'],
-  )
-}
-
-/** Begins the span of one call. A call that was still open at the task's end gets no class. */
-function recordCall(
-  tracer: Tracer,
-  within: Context,
-  model: string,
-  { atMs, detail }: TimelineEvent,
-  close: TimelineEvent | undefined,
-): Span {
-  const outcome = close?.detail ?? {}
-  const attributes = defined({
-    'darkroom.attempt': detail['attempt'],
-    'darkroom.channel': detail['channel'],
-    'darkroom.model': model,
-    'darkroom.via': detail['via'],
-    'darkroom.class': outcome['class'],
-    'darkroom.reason': outcome['reason'],
-    'http.response.status_code': outcome['http_status'],
-  })
-  const options = { kind: SpanKind.CLIENT, startTime: atMs, attributes }
-  const span = tracer.startSpan('upstream call', options, within)
-  return badClasses.has(outcome['class']) ? span.setStatus(failed) : span
 }
 
 const failed = { code: SpanStatusCode.ERROR }

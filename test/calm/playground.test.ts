@@ -120,15 +120,14 @@ describe('the playground', () => {
 
   it('shows progress while the call is under way, loses nothing by a reload, and shows the end at once, by lookups that wait', async () => {
     await world.inStudio(async ({ page, stage, submit }, { complaints, requests }) => {
-      const release = await world.hold('a long exposure')
-      await submit(web, 'a long exposure')
+      await submit(web, 'a long exposure [sim:hold]')
       await stage.getByText(/^[1-9]\d? %$/).waitFor()
       await page.reload()
       const again = await studioOf(page)
       await again.stage.getByText('a long exposure').waitFor()
       await again.see('Developing')
       expect(await seriousProblems(page)).toEqual([])
-      await release()
+      await world.release('a long exposure')
       await again.image.waitFor()
       const polls = requests.filter((url) => /\/v1\/tasks\/task_\w+$/.test(url)).length
       expect(polls).toBeLessThan(25)
@@ -138,12 +137,11 @@ describe('the playground', () => {
 
   it('cancels a task that waits, and says why it cannot cancel one whose call is under way', async () => {
     await world.inStudio(async ({ page, submit, press, see, image }) => {
-      const release = await world.hold('a held frame')
-      await submit(web, 'a held frame')
+      await submit(web, 'a held frame [sim:hold]')
       await world.calls('a held frame', 1)
       await press('Cancel')
       await see('task_not_cancellable')
-      await release()
+      await world.release('a held frame')
       await image.waitFor()
       await submit(refused, 'a queue [sim:429 retry-after=2]')
       await world.calls('a queue', 1)

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import sharp from 'sharp'
@@ -12,13 +11,11 @@ import { startSimulator } from '../../src/dev/simulator/server.ts'
 import { formBody, formType } from '../support/clients/requestBodies.ts'
 import { editParts } from '../support/clients/syncCalls.ts'
 import { redPixelPng } from '../support/images.ts'
-import { createSimulatorClient } from '../support/simulatorClient.ts'
 
 // What each fault answers is in test/upstream/outcomes.test.ts, and what each vendor accepts in vendors.test.ts.
 
 const drawing = await startSimulator({ port: 0, latency: 0 })
 const simulator = await startSimulator({ port: 0, latency: 0, image: 'tiny' })
-const control = createSimulatorClient(simulator.url)
 afterAll(() => Promise.all([drawing.close(), simulator.close()]))
 
 const vip = 'familyb-image-2-vip'
@@ -163,11 +160,9 @@ describe('faults', () => {
     expect(await statusesOf('[sim:500] x', 3)).toEqual([500, 500, 500])
   })
 
-  it('of a script come first, each for one call that matches', async () => {
-    await control.script({ prompt: 'cat' }, ['400', '429 times=2', 'ok'])
-    const prompt = 'a cat [sim:500 times=1]'
-    expect(await statusesOf('a dog', 1)).toEqual([200])
-    expect(await statusesOf(prompt, 6)).toEqual([400, 429, 429, 200, 500, 200])
+  it('for one model do not reach the calls of another', async () => {
+    expect(await statusesOf(`[sim:500 model=${vip}] x`, 1)).toEqual([500])
+    expect(await statusesOf('[sim:500 model=other] x', 1)).toEqual([200])
   })
 
   it.each([
@@ -180,22 +175,21 @@ describe('faults', () => {
     const { status, content } = await callB(`[sim:${fault}]`)
     expect(status).toBe(400)
     expect(JSON.parse(content).error.message).toMatch(reason)
-    await expect(control.script({}, [fault])).rejects.toThrow('400')
   })
 
-  it('of a rate limit last until its window ends, and no limit counts what another refuses', () => {
-    const plan = createPlan(0)
-    plan.limit({ grants: 2, windowMs: 5_000 })
-    plan.limit({ model: 'm', grants: 1, windowMs: 5_000 })
+  it('of a rate limit last until its window ends', () => {
+    const { next } = createPlan(0)
+    const prompt = 'x [sim:limit grants=1 window=5000]'
     const calls = [
       ['m', 1_000, undefined],
       ['m', 2_500, 4],
       ['other', 2_500, undefined],
-      ['other', 5_999, 1],
+      ['m', 5_999, 1],
       ['m', 6_000, undefined],
     ] as const
-    for (const [model, nowMs, expected] of calls) {
-      expect(plan.refusedForSeconds(model, nowMs)).toBe(expected)
+    for (const [model, nowMs, retryAfter] of calls) {
+      const fault = retryAfter && { kind: '429', retryAfter, form: 'seconds', details: true }
+      expect(next({ prompt, model }, nowMs)).toEqual({ ok: true, value: fault })
     }
   })
 })
@@ -219,23 +213,6 @@ it.each(['//', '/nothing/here', '/v1beta/models/%:generateContent'])(
 )
 
 const main = fileURLToPath(new URL('../../src/dev/simulator/main.ts', import.meta.url))
-
-it('the simulator as a process of its own prints no prompt and ends on SIGTERM', async () => {
-  const args = [main, '--port', '0', '--latency', '0-5', '--tiny']
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-  try {
-    const url = /http:\S+/.exec((await lines.next()).value ?? '')?.[0] ?? ''
-    const { status } = await callB('a secret', {}, { ...simulator, url })
-    expect(status).toBe(200)
-    const { value: line } = await lines.next()
-    expect(line).toMatch(/familyb-image-2-vip generate ok 200 \d+ ms$/)
-    expect(line).not.toContain('secret')
-  } finally {
-    child.kill('SIGTERM')
-  }
-  expect(await once(child, 'exit')).toEqual([0, null])
-})
 
 it('the simulator prints every kind of fault with its fields for --help', async () => {
   const child = spawn(process.execPath, [main, '--help'], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -144,8 +144,7 @@ describe('an upstream refusal', () => {
   })
 
   it('on the first channel moves the call to the second; the task is charged once', async () => {
-    const prompt = 'move on'
-    await service.simulator.script({ prompt, model: 'vip-first' }, ['429 retry-after=1'])
+    const prompt = 'move on [sim:429 retry-after=1 model=vip-first]'
     const answer = await generate({ prompt })
     expect(answer.status).toBe(200)
     expect(await modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
@@ -159,7 +158,7 @@ describe('an upstream refusal', () => {
 
 describe('a synchronous call that ends without an image', () => {
   it('returns a 500 that may be retried when every channel refuses our credential [error-500]', async () => {
-    const prompt = '[sim:401]'
+    const prompt = '[sim:401 times=2]'
     const answer = await generate({ prompt }, 'ours')
     expect(answer.status).toBe(500)
     expect(errorOf(answer)).toMatchObject({ type: 'new_api_error', code: 'do_request_failed' })
@@ -169,7 +168,6 @@ describe('a synchronous call that ends without an image', () => {
     expect(await money(answer)).toEqual(['hold', 'release'])
     // The operator has mended the credential, and resumes the channels.
     await service.pool.query('delete from cooldown')
-    await service.simulator.script({ prompt }, ['ok'])
     expect((await generate({ prompt }, 'ours')).status).toBe(200)
   })
 })

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { CallMatcher } from '../../src/dev/simulator/calls.ts'
 import { callsSchema } from '../../src/dev/simulator/calls.ts'
-import type { RateLimit } from '../../src/dev/simulator/plan.ts'
 import { defined } from '../../src/domain/defined.ts'
 
 const answerTimeoutMs = 15_000
@@ -21,11 +20,6 @@ export function createSimulatorClient(url: string) {
     return json
   }
 
-  function post(path: string, body: unknown): Promise<unknown> {
-    const headers = { 'content-type': 'application/json' }
-    return ask(path, { method: 'POST', headers, body: JSON.stringify(body) })
-  }
-
   async function listCalls(matcher: CallMatcher, count: number, timeoutMs: number) {
     const filters = { count: String(count), timeoutMs: String(timeoutMs) }
     const query = new URLSearchParams({ ...defined(matcher), ...filters })
@@ -43,21 +37,11 @@ export function createSimulatorClient(url: string) {
       if (calls.length >= count) return calls
       throw new Error(`The simulator saw ${calls.length} of ${count} calls within ${timeoutMs} ms`)
     },
-    /** Adds faults, written as in a directive, for the calls that match: each for one, unless it has `times`. */
-    async script(match: CallMatcher, faults: readonly string[]) {
-      await post('script', { match, faults })
-    },
-    async limit(limit: RateLimit) {
-      await post('limit', limit)
-    },
     /** Lets the matching held calls continue, and returns their number. */
     async release(match: CallMatcher = {}) {
-      return z.object({ released: z.number() }).parse(await post('release', { match })).released
-    },
-    /** Returns how many requests came for the URLs that the faults `redirect` and `url` send. */
-    async strayRequests() {
-      const answer = z.object({ strayRequests: z.number() }).parse(await ask('stray', {}))
-      return answer.strayRequests
+      const query = new URLSearchParams(defined(match))
+      const answer = await ask(`release?${query.toString()}`, { method: 'POST' })
+      return z.object({ released: z.number() }).parse(answer).released
     },
   }
 }

@@ -14,9 +14,8 @@ const callSchema = z.object({
   family: z.enum(families),
   /** Epoch milliseconds when the request's headers arrived. */
   at: z.number(),
-  /** Epoch milliseconds when the answer was sent or the connection was lost. */
-  finishedAt: z.number().nullable().default(null),
   action: z.enum(actions).nullable().default(null),
+  /** `stray` stands for no call, but a request for a URL that an answer named. A correct client makes none. */
   model: text,
   prompt: text,
   /** The first 8 hexadecimal digits of the key's SHA-256. They show which channel made the call. Null without a key. */
@@ -29,8 +28,8 @@ const callSchema = z.object({
   bodySha256: text,
   images: z.array(loggedImage).default([]),
   /**
-   * The kind of the fault that the call got. Other values: `limit` (stopped by a rate limit), `invalid`
-   * (broke a rule of the vendor), `bad-key`, `bad-directive` and `simulator-bug`.
+   * The kind of the fault that the call got. Other values: `invalid` (broke a rule of the vendor), `bad-key`,
+   * `bad-directive` and `simulator-bug`.
    */
   fault: text,
   status: z.number().nullable().default(null),
@@ -38,7 +37,7 @@ const callSchema = z.object({
    * True when a real vendor would charge for the call: it made an image, whether or not the answer arrived.
    */
   billed: z.boolean().default(false),
-  /** True when the client closed the connection before the whole answer was sent. */
+  /** True when the connection was closed before the whole answer was sent. */
   clientAborted: z.boolean().default(false),
 })
 
@@ -54,24 +53,20 @@ export const callsSchema = z.object({ calls: z.array(callSchema) })
 export const matcherSchema = z.strictObject({
   family: z.enum(families).optional(),
   model: z.string().optional(),
-  action: z.enum(actions).optional(),
   prompt: z.string().optional(),
 })
 
-/**
- * Selects calls by any of these fields. `prompt` is a part of the prompt. The other fields are whole values.
- */
+/** Selects calls by family, model, and a part of the prompt. */
 export type CallMatcher = Readonly<z.infer<typeof matcherSchema>>
 
 /** Returns whether the call has every value that the matcher names. */
 export function matches(
-  { family, model, action, prompt }: CallMatcher,
-  call: Pick<SimulatorCall, 'family' | 'model' | 'action' | 'prompt'>,
+  { family, model, prompt }: CallMatcher,
+  call: Pick<SimulatorCall, 'family' | 'model' | 'prompt'>,
 ): boolean {
   return (
     (family ?? call.family) === call.family &&
     (model ?? call.model) === call.model &&
-    (action ?? call.action) === call.action &&
     (prompt === undefined || call.prompt?.includes(prompt) === true)
   )
 }
@@ -90,21 +85,17 @@ export function createCallLog() {
     return calls.filter((call) => matches(matcher, call)).map((call) => ({ ...call }))
   }
 
-  /**
-   * Resolves with the matching calls when there are `count`, or at the end of `timeoutMs`, or with the
-   * signal.
-   */
+  /** Resolves with the matching calls when there are `count`, or at the end of `timeoutMs`. */
   async function untilCalls(
     count: number,
     matcher: CallMatcher,
     timeoutMs: number,
-    signal?: AbortSignal,
   ): Promise<SimulatorCall[]> {
     const deadlineAtMs = Date.now() + timeoutMs
     for (;;) {
       const begun = list(matcher)
-      if (begun.length >= count || Date.now() > deadlineAtMs || signal?.aborted) return begun
-      await sleep(waitPollMs)
+      if (begun.length >= count || Date.now() > deadlineAtMs) return begun
+      await sleep(waitPollMs, undefined, { ref: false })
     }
   }
 
@@ -132,12 +123,7 @@ export function createCallLog() {
   return { list, untilCalls, open }
 }
 
-const loggedHeaders = new Set([
-  'content-type',
-  'content-length',
-  'transfer-encoding',
-  'traceparent',
-])
+const loggedHeaders = new Set(['content-type', 'content-length', 'transfer-encoding'])
 
 /** Returns the SHA-256 in lower-case hexadecimal. */
 export function digestOf(value: string | Uint8Array): string {

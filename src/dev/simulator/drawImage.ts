@@ -4,7 +4,7 @@ import type { Sharp } from 'sharp'
 import sharp from 'sharp'
 import type { Fault } from './faults.ts'
 import { withoutDirectives } from './faults.ts'
-import type { ImageFormat, ImageOrder } from './order.ts'
+import type { EncodedImage, ImageOrder } from './order.ts'
 
 /**
  * What the simulator sends as an image. `drawn`: a picture of the readable prompt, in the size that was asked
@@ -12,9 +12,6 @@ import type { ImageFormat, ImageOrder } from './order.ts'
  * exactly these bytes.
  */
 export type ImageMode = 'drawn' | 'tiny' | Buffer
-
-/** An image in an answer. `data` is base64, except when a fault damages it. */
-export type EncodedImage = { readonly mimeType: string; readonly data: string }
 
 /** Makes the images of an answer, and damages them if the fault asks for that. The same order gives the same bytes. */
 export async function makeImages(
@@ -24,24 +21,16 @@ export async function makeImages(
   fault: Fault | undefined,
 ): Promise<readonly EncodedImage[]> {
   const format = fault?.kind === 'wrong-mime' ? fault.as : order.format
-  const quality = order.family === 'B' ? Math.max(1, order.compression) : 90
+  const quality = Math.max(1, order.compression)
+  const options = format === 'png' ? { compressionLevel: 2 } : { quality, effort: 0 }
   const images: EncodedImage[] = []
   for (let index = 0; index < count; index += 1) {
-    const bytes = Buffer.isBuffer(mode)
-      ? mode
-      : await encode(await pictureOf(mode, order, index), format, quality)
+    const seed = seedOf(order, index)
+    const picture = mode === 'drawn' ? await drawPrompt(order, seed) : oneColour(seed)
+    const bytes = Buffer.isBuffer(mode) ? mode : await picture.toFormat(format, options).toBuffer()
     images.push({ mimeType: `image/${order.format}`, data: dataOf(bytes, fault) })
   }
   return images
-}
-
-function pictureOf(
-  mode: 'drawn' | 'tiny',
-  order: ImageOrder,
-  index: number,
-): Sharp | Promise<Sharp> {
-  const seed = seedOf(order, index)
-  return mode === 'tiny' ? oneColour(seed) : drawPrompt(order, seed)
 }
 
 function dataOf(bytes: Buffer, fault: Fault | undefined): string {
@@ -55,17 +44,11 @@ function dataOf(bytes: Buffer, fault: Fault | undefined): string {
   return Buffer.from('The simulator was asked for bytes that are no image.').toString('base64')
 }
 
-function encode(picture: Sharp, format: ImageFormat, quality: number): Promise<Buffer> {
-  const options = format === 'png' ? { compressionLevel: 2 } : { quality, effort: 0 }
-  return picture.toFormat(format, options).toBuffer()
-}
-
 /** Returns bytes that differ when the request differs, or the index of the image in the answer. */
 function seedOf(order: ImageOrder, index: number): Buffer {
-  const { action, model, prompt, sources, width, height } = order
+  const { action, model, prompt, sources, width, height, variant } = order
   const digests = sources.map(({ sha256 }) => sha256)
-  const own = order.family === 'A' ? order.seed : order.quality
-  const parts = [action, model, prompt, digests, width, height, own, index]
+  const parts = [action, model, prompt, digests, width, height, variant, index]
   return createHash('sha256').update(JSON.stringify(parts)).digest()
 }
 
@@ -106,13 +89,10 @@ async function drawPrompt(order: ImageOrder, seed: Buffer): Promise<Sharp> {
 /** The red, green and blue of the sky above, in the middle and below, at least. */
 const skyColours = [25, 30, 60, 195, 140, 110, 15, 20, 35]
 
-/** An evening sky of 2x3 pixels, in colours that the seed decides. */
+/** An evening sky of 1x3 pixels, in colours that the seed decides. */
 function sky(seed: Buffer): Sharp {
-  const pixels = Uint8Array.from(seed.subarray(0, 18), (byte, at) => {
-    const [row, channel] = [Math.floor(at / 6), at % 3]
-    return (skyColours[row * 3 + channel] ?? 0) + byte * 0.22
-  })
-  return sharp(pixels, { raw: { width: 2, height: 3, channels: 3 } })
+  const pixels = Uint8Array.from(skyColours, (least, at) => least + (seed[at] ?? 0) / 5)
+  return sharp(pixels, { raw: { width: 1, height: 3, channels: 3 } })
 }
 
 /**

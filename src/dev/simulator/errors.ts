@@ -2,7 +2,7 @@ import { defined } from '../../domain/defined.ts'
 import type { Family } from '../../domain/models/models.ts'
 import type { ErrorFault } from './faults.ts'
 import type { Reply } from './reply.ts'
-import { adviseRetry, htmlReply, jsonReply } from './reply.ts'
+import { htmlReply, jsonReply, retryHeaders } from './reply.ts'
 
 // The errors by kind of fault and, where they differ by a field, its value. `{model}` stands for the model.
 
@@ -134,14 +134,19 @@ export function errorReply(
   if (fault.kind === 'empty') return { ...jsonReply(200, ''), body: '' }
   if (fault.kind === 'redirect') return htmlReply(fault.status, 'Found', { location })
   if (family === 'B' && fault.kind === 'moderation') return moderationReply(fault.stage)
-  const { headers, retryDelay } = adviseRetry(family, fault)
+  const asked = fault.kind === '429' || fault.kind === '503' ? fault : undefined
+  const seconds = asked?.retryAfter ?? 1
+  const form = asked?.form ?? (asked?.retryAfter === undefined ? 'none' : 'seconds')
+  // Family A has a detail for the wait, which is a Duration of Protocol Buffers, such as `1.5s`. Family B has none.
+  const isDetail = family === 'A' && form === 'retry-info'
+  const headers = isDetail ? {} : retryHeaders(form, seconds)
   const key = fault.kind === '403' ? `403 ${fault.about}` : fault.kind
   const page = pages[key] ?? pages[`${family} ${key}`]
   if (page !== undefined) return htmlReply(Number.parseInt(page, 10), page, headers)
   if (family === 'B') return writeB({ ...partsB(key, model), ...chosen(fault), headers })
   const parts = partsA(fault.kind === 'billing' ? `billing ${fault.status ?? 403}` : key, model)
-  const retry = retryDelay === undefined ? [] : [{ '@type': typeUrl('RetryInfo'), retryDelay }]
-  const details = [...parts.details, ...quotaDetails(fault), ...retry]
+  const retryInfo = { '@type': typeUrl('RetryInfo'), retryDelay: `${seconds}s` }
+  const details = [...parts.details, ...quotaDetails(fault), ...(isDetail ? [retryInfo] : [])]
   return writeA({ ...parts, ...chosen(fault), details, headers }, fault.array)
 }
 

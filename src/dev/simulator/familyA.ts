@@ -1,34 +1,48 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { assertNever } from '../../domain/assertNever.ts'
-import { defined } from '../../domain/defined.ts'
+import { aspectRatios } from '../../domain/models/models.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
-import type { EncodedImage } from './drawImage.ts'
 import type { AnswerFault } from './faults.ts'
-import type { OrderA, OrderRead, SourceImage } from './order.ts'
+import type { EncodedImage, OrderRead, SourceImage } from './order.ts'
 import { sourceOf } from './order.ts'
-import { ratios, sizeOfTier, tiers } from './sizesA.ts'
+
+/** The values of `imageSize`, and how many times as wide and high as in the tier 1K an image is. */
+const tierFactors = { '512': 0.5, '1K': 1, '2K': 2, '4K': 4 }
+
+/** The pixels of the 1K tier, as the vendor documents them. */
+const pixels1K: Readonly<Record<(typeof aspectRatios)[number], readonly [number, number]>> = {
+  '1:1': [1024, 1024],
+  '1:4': [512, 2048],
+  '1:8': [384, 3072],
+  '2:3': [848, 1264],
+  '3:2': [1264, 848],
+  '3:4': [896, 1200],
+  '4:1': [2048, 512],
+  '4:3': [1200, 896],
+  '4:5': [928, 1152],
+  '5:4': [1152, 928],
+  '8:1': [3072, 384],
+  '9:16': [768, 1376],
+  '16:9': [1376, 768],
+  '21:9': [1584, 672],
+}
 
 const partSchema = z.strictObject({
   text: z.string().optional(),
   inlineData: z.strictObject({ mimeType: z.string(), data: z.string() }).optional(),
-  fileData: z.unknown().optional(),
   thought: z.boolean().optional(),
   thoughtSignature: z.string().optional(),
 })
-
-const contentSchema = z.strictObject({
-  role: z.enum(['user', 'model']).optional(),
-  parts: z.array(partSchema).min(1),
+const imageConfigSchema = z.strictObject({
+  aspectRatio: z.enum(aspectRatios).default('1:1'),
+  imageSize: z.enum(['512', '1K', '2K', '4K']).default('1K'),
 })
-
 const generationConfigSchema = z.strictObject({
-  responseModalities: z.array(z.enum(['TEXT', 'IMAGE'])).optional(),
-  imageConfig: z
-    .strictObject({ aspectRatio: z.string().optional(), imageSize: z.string().optional() })
-    .optional(),
-  candidateCount: z.int().optional(),
+  responseModalities: z.array(z.enum(['TEXT', 'IMAGE'])).default(['TEXT', 'IMAGE']),
+  imageConfig: imageConfigSchema.prefault({}),
+  candidateCount: z.literal(1).optional(),
   temperature: z.number().min(0).max(2).optional(),
   topP: z.number().min(0).max(1).optional(),
   topK: z.number().positive().optional(),
@@ -39,63 +53,64 @@ const generationConfigSchema = z.strictObject({
 })
 
 /**
- * The fields of a generateContent request that the image models accept (Gemini API reference). What is inside
- * of `fileData`, `thinkingConfig`, `systemInstruction` and `safetySettings` is not checked.
+ * The fields of a generateContent request that the image models accept (Gemini API reference). What is inside of
+ * `thinkingConfig`, `systemInstruction` and `safetySettings` is not checked.
  */
 const requestSchema = z.strictObject({
-  contents: z.array(contentSchema).min(1),
+  contents: z
+    .array(
+      z.strictObject({
+        role: z.enum(['user', 'model']).optional(),
+        parts: z.array(partSchema).min(1),
+      }),
+    )
+    .min(1),
   systemInstruction: z.looseObject({}).optional(),
   safetySettings: z.array(z.looseObject({})).optional(),
-  generationConfig: generationConfigSchema.optional(),
+  generationConfig: generationConfigSchema.prefault({}),
 })
-
-type Request = z.infer<typeof requestSchema>
-type Part = z.infer<typeof partSchema>
 
 /** Checks a generateContent body as the vendor does. `body` is `undefined` when the body is not JSON. */
 export function readOrderA(model: string, body: unknown): OrderRead {
   const parsed = requestSchema.safeParse(body)
   if (!parsed.success) return fail(z.prettifyError(parsed.error))
-  const request = parsed.data
-  const read = readSources(request.contents.flatMap(({ parts }) => parts))
+  const { contents, generationConfig } = parsed.data
+  const read = readSources(contents.flatMap(({ parts }) => parts))
   if (!read.ok) return read
-  const sources = read.value
-  const prompt = promptOf(request)
-  const refusal = refusalOf(request, prompt)
-  if (refusal !== undefined) return fail(refusal)
-
-  const { responseModalities, imageConfig = {}, seed } = request.generationConfig ?? {}
-  const modalities = responseModalities ?? ['TEXT', 'IMAGE']
-  const tier = imageConfig.imageSize ?? '1K'
-  const ratio = imageConfig.aspectRatio ?? '1:1'
+  // Of the user's last turn that has text: earlier calls have answered the turns before it.
+  const prompt = contents
+    .filter(({ role }) => role !== 'model')
+    .map(({ parts }) => parts.flatMap(({ text }) => text ?? []).join('\n'))
+    .findLast((text) => text !== '')
+  if (prompt === undefined) return fail('The request holds no text.')
+  const { responseModalities, imageConfig, seed } = generationConfig
+  const [width, height] = pixels1K[imageConfig.aspectRatio]
+  const factor = tierFactors[imageConfig.imageSize]
+  const textBefore = responseModalities.includes('TEXT') ? [{ text: 'Here is your image.' }] : []
   return succeed({
     family: 'A',
-    action: sources.length > 0 ? 'edit' : 'generate',
+    action: read.value.length > 0 ? 'edit' : 'generate',
     model,
     prompt,
-    sources,
-    ...sizeOfTier(tier, ratio),
+    sources: read.value,
+    width: width * factor,
+    height: height * factor,
     format: 'png',
-    count: modalities.includes('IMAGE') ? 1 : 0,
-    withText: modalities.includes('TEXT'),
-    ...defined({ seed }),
+    compression: 90,
+    variant: seed,
+    count: responseModalities.includes('IMAGE') ? 1 : 0,
+    answer: (images, fault, fileUri) => {
+      const parts = [...textBefore, ...images.map((image) => imagePart(prompt, image))]
+      return answerOf(model, images.length, candidatesOf(parts, fault, fileUri))
+    },
   })
 }
 
-/**
- * Returns the text of the user's last turn that has text: earlier calls have answered the turns before it.
- */
-function promptOf(request: Request): string {
-  const texts = request.contents
-    .filter(({ role }) => role !== 'model')
-    .map(({ parts }) => parts.flatMap(({ text }) => text ?? []).join('\n'))
-  return texts.findLast((text) => text !== '') ?? ''
-}
-
-function readSources(parts: readonly Part[]): Result<readonly SourceImage[], string> {
+function readSources(
+  parts: readonly z.infer<typeof partSchema>[],
+): Result<readonly SourceImage[], string> {
   const sources: SourceImage[] = []
-  for (const { fileData, inlineData } of parts) {
-    if (fileData !== undefined) return fail('The simulator keeps no uploaded files.')
+  for (const { inlineData } of parts) {
     if (inlineData === undefined) continue
     const { data, mimeType } = inlineData
     const bytes = Buffer.from(data, 'base64')
@@ -114,46 +129,25 @@ function readSources(parts: readonly Part[]): Result<readonly SourceImage[], str
   return succeed(sources)
 }
 
-/** Returns why no model can do what the request asks for, or `undefined`. */
-function refusalOf(request: Request, prompt: string): string | undefined {
-  const { candidateCount = 1, imageConfig = {} } = request.generationConfig ?? {}
-  const { aspectRatio, imageSize } = imageConfig
-  if (candidateCount !== 1) return 'Multiple candidates is not enabled for this model'
-  if (prompt === '') return 'The request holds no text.'
-  if (aspectRatio !== undefined && !ratios.includes(aspectRatio)) {
-    return `aspect_ratio must be one of ${ratios.join(', ')}.`
-  }
-  if (imageSize === undefined || tiers.includes(imageSize)) return undefined
-  return `imageSize must be one of ${tiers.join(', ')}.`
-}
-
 type Json = Readonly<Record<string, unknown>>
 
 /** Plausible numbers, the same for every prompt and size. */
 const [promptTokenCount, imageTokens] = [10, 1120]
 
-/**
- * Returns a GenerateContentResponse (Gemini API reference). `images` is empty when the model made no image.
- */
-export function answerA(
-  order: OrderA,
-  images: readonly EncodedImage[],
-  fault: AnswerFault | undefined,
-  fileUri: string,
-): Json {
-  const candidatesTokenCount = images.length * imageTokens
+/** Returns a GenerateContentResponse (Gemini API reference). */
+function answerOf(modelVersion: string, images: number, candidates: Json): Json {
+  const candidatesTokenCount = images * imageTokens
   const totalTokenCount = promptTokenCount + candidatesTokenCount
   return {
-    ...candidatesOf(order, images, fault, fileUri),
+    ...candidates,
     usageMetadata: { promptTokenCount, candidatesTokenCount, totalTokenCount },
-    modelVersion: order.model,
+    modelVersion,
     responseId: randomBytes(12).toString('base64url'),
   }
 }
 
 function candidatesOf(
-  order: OrderA,
-  images: readonly EncodedImage[],
+  parts: readonly Json[],
   fault: AnswerFault | undefined,
   fileUri: string,
 ): Json {
@@ -171,11 +165,8 @@ function candidatesOf(
     case 'url':
       return finished([{ fileData: { mimeType: 'image/png', fileUri } }])
     case 'two':
-    case undefined: {
-      const text = order.action === 'edit' ? 'Here is the edited image.' : 'Here is your image.'
-      const parts = images.map((image) => imagePart(order, image))
-      return finished(order.withText ? [{ text }, ...parts] : parts)
-    }
+    case undefined:
+      return finished(parts)
     default:
       return assertNever(fault)
   }
@@ -199,7 +190,7 @@ function refused(finishReason: string, content: Json): Json {
 }
 
 /** A client sends the signature back with its next turn. */
-function imagePart(order: OrderA, inlineData: EncodedImage): Json {
-  const thoughtSignature = createHash('sha512').update(order.prompt).digest('base64')
+function imagePart(prompt: string, inlineData: EncodedImage): Json {
+  const thoughtSignature = createHash('sha512').update(prompt).digest('base64')
   return { inlineData, thoughtSignature }
 }

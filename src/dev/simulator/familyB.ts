@@ -1,9 +1,6 @@
 import { z } from 'zod'
-import type { Action } from '../../domain/models/models.ts'
 import { fail, succeed } from '../../domain/result.ts'
-import type { EncodedImage } from './drawImage.ts'
-import type { AnswerFault } from './faults.ts'
-import type { OrderB, OrderRead, SourceImage } from './order.ts'
+import type { OrderRead, SourceImage } from './order.ts'
 import { sourceOf } from './order.ts'
 
 /**
@@ -12,40 +9,77 @@ import { sourceOf } from './order.ts'
 const requestSchema = z.strictObject({
   model: z.string().min(1),
   prompt: z.string().min(1),
-  n: z.int().min(1).max(10).optional(),
-  size: z.string().optional(),
-  quality: z.enum(['low', 'medium', 'high', 'auto']).optional(),
-  background: z.enum(['transparent', 'opaque', 'auto']).optional(),
-  output_format: z.enum(['png', 'jpeg', 'webp']).optional(),
-  output_compression: z.int().min(0).max(100).optional(),
+  n: z.int().min(1).max(10).default(1),
+  size: z.string().default('auto'),
+  quality: z.enum(['low', 'medium', 'high', 'auto']).default('auto'),
+  background: z.enum(['transparent', 'opaque', 'auto']).default('auto'),
+  output_format: z.enum(['png', 'jpeg', 'webp']).default('png'),
+  output_compression: z.int().min(0).max(100).default(100),
   moderation: z.enum(['low', 'auto']).optional(),
   user: z.string().optional(),
   safety_identifier: z.string().optional(),
 })
 
-/** Checks the body of a generation as the vendor does. `body` is `undefined` when the body is not JSON. */
-export function readGeneration(body: unknown): OrderRead {
-  return readRequest('generate', body, [])
-}
-
 const numberFields = new Set(['n', 'output_compression'])
 const imagesMax = 16
+/** Plausible numbers of tokens, the same for every prompt, size and quality. */
+const [inputTokens, imageTokens] = [10, 1756]
+
+/**
+ * Checks a generation, or an edit with its images, as the vendor does. `body` is `undefined` when the body is not
+ * JSON.
+ */
+export function readOrderB(body: unknown, sources: readonly SourceImage[] = []): OrderRead {
+  const parsed = requestSchema.safeParse(body)
+  if (!parsed.success) return fail(z.prettifyError(parsed.error))
+  const { model, prompt, n: count, output_format: format } = parsed.data
+  const { size, quality, background, output_compression: compression } = parsed.data
+  const pixels = parsePixelSize(size === 'auto' ? '1024x1024' : size)
+  if (pixels === undefined) {
+    return fail(`Invalid size '${size}'. Sides must be multiples of 16 within the limits.`)
+  }
+  return succeed({
+    family: 'B',
+    action: sources.length > 0 ? 'edit' : 'generate',
+    model,
+    prompt,
+    sources,
+    ...pixels,
+    format,
+    compression,
+    variant: quality,
+    count,
+    /** Returns an ImagesResponse (OpenAI API reference). */
+    answer: (images, fault, url) => {
+      const created = Math.floor(Date.now() / 1000)
+      if (fault?.kind === 'zero' && fault.form === 'absent') return { created }
+      const output = images.length * imageTokens
+      return {
+        created,
+        background: background === 'auto' ? 'opaque' : background,
+        data: fault?.kind === 'url' ? [{ url }] : images.map(({ data }) => ({ b64_json: data })),
+        output_format: format,
+        quality: quality === 'auto' ? 'medium' : quality,
+        size: `${pixels.width}x${pixels.height}`,
+        usage: {
+          total_tokens: inputTokens + output,
+          input_tokens: inputTokens,
+          output_tokens: output,
+          input_tokens_details: { text_tokens: inputTokens, image_tokens: 0 },
+          output_tokens_details: { text_tokens: 0, image_tokens: output },
+        },
+      }
+    },
+  })
+}
 
 /**
  * Checks the form of an edit as the vendor does. The images are in `image` or `image[]`; a mask is optional.
  */
 export async function readEdit(form: FormData): Promise<OrderRead> {
-  const fields: [string, unknown][] = []
-  const images: File[] = []
-  for (const [name, value] of form) {
-    if (typeof value === 'string') {
-      fields.push([name, numberFields.has(name) ? Number(value) : value])
-    } else if (name === 'image' || name === 'image[]') {
-      images.push(value)
-    } else if (name !== 'mask') {
-      return fail(`Unknown parameter: '${name}'.`)
-    }
-  }
+  const images = [...form].flatMap(([name, value]) =>
+    /^image(\[\])?$/.test(name) && typeof value !== 'string' ? value : [],
+  )
   if (images.length === 0) return fail("Missing required parameter: 'image'.")
   if (images.length > imagesMax) {
     return fail(
@@ -59,31 +93,10 @@ export async function readEdit(form: FormData): Promise<OrderRead> {
     if (source === undefined) return fail('The image file could not be read.')
     sources.push(source)
   }
-  return readRequest('edit', Object.fromEntries(fields), sources)
-}
-
-function readRequest(action: Action, body: unknown, sources: readonly SourceImage[]): OrderRead {
-  const parsed = requestSchema.safeParse(body)
-  if (!parsed.success) return fail(z.prettifyError(parsed.error))
-  const request = parsed.data
-  const { size = 'auto', quality = 'auto', background = 'auto' } = request
-  const pixels = parsePixelSize(size === 'auto' ? '1024x1024' : size)
-  if (pixels === undefined) {
-    return fail(`Invalid size '${size}'. Sides must be multiples of 16 within the limits.`)
-  }
-  return succeed({
-    family: 'B',
-    action,
-    model: request.model,
-    prompt: request.prompt,
-    sources,
-    ...pixels,
-    format: request.output_format ?? 'png',
-    count: request.n ?? 1,
-    quality: quality === 'auto' ? 'medium' : quality,
-    background: background === 'auto' ? 'opaque' : background,
-    compression: request.output_compression ?? 100,
-  })
+  const fields = [...form]
+    .filter(([name]) => !/^(image(\[\])?|mask)$/.test(name))
+    .map(([name, value]) => [name, numberFields.has(name) ? Number(value) : value])
+  return readOrderB(Object.fromEntries(fields), sources)
 }
 
 const sideMultiple = 16
@@ -98,38 +111,4 @@ function parsePixelSize(
   const isMultiple = width % sideMultiple === 0 && height % sideMultiple === 0
   const pixels = width * height
   return isMultiple && pixels >= pixelsMin && pixels <= pixelsMax ? { width, height } : undefined
-}
-
-type Json = Readonly<Record<string, unknown>>
-
-/** Plausible numbers of tokens, the same for every prompt, size and quality. */
-const [inputTokens, imageTokens] = [10, 1756]
-
-/** Returns an ImagesResponse (OpenAI API reference). `images` is empty when the model made no image. */
-export function answerB(
-  order: OrderB,
-  images: readonly EncodedImage[],
-  fault: AnswerFault | undefined,
-  imageUrl: string,
-): Json {
-  const created = Math.floor(Date.now() / 1000)
-  const output = images.length * imageTokens
-  if (fault?.kind === 'zero' && fault.form === 'absent') return { created }
-  const data =
-    fault?.kind === 'url' ? [{ url: imageUrl }] : images.map((image) => ({ b64_json: image.data }))
-  return {
-    created,
-    background: order.background,
-    data,
-    output_format: order.format,
-    quality: order.quality,
-    size: `${order.width}x${order.height}`,
-    usage: {
-      total_tokens: inputTokens + output,
-      input_tokens: inputTokens,
-      output_tokens: output,
-      input_tokens_details: { text_tokens: inputTokens, image_tokens: 0 },
-      output_tokens_details: { text_tokens: 0, image_tokens: output },
-    },
-  }
 }

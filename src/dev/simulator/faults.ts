@@ -15,11 +15,10 @@ const seconds = z.number().nonnegative().max(secondsMax)
 const milliseconds = z.number().nonnegative().max(delayMsMax)
 
 const commonFields = {
-  /**
-   * How many calls get this fault. Default: one if a test scripts the fault, no limit if a prompt asks for
-   * it.
-   */
+  /** How many calls get this fault. Default: no limit. */
   times: z.int().positive().optional(),
+  /** Only calls of this model, by the name that the vendor has for it, get this fault. */
+  model: text.optional(),
   /** Only for family A: puts an error body into an array of one element, as Vertex AI does. */
   array: z.boolean().optional(),
 }
@@ -127,11 +126,16 @@ export const faultTable = [
   fault('correct', 'ok', 'a correct answer', {}),
   fault('correct', 'delay', 'a correct answer after a time', { ms: milliseconds }),
   fault('correct', 'hold', 'a correct answer, when a test releases it', {}),
+  fault('correct', 'limit', 'a correct answer to so many calls in a window, 429 to all others', {
+    grants: z.int().nonnegative(),
+    window: milliseconds,
+  }),
 ] as const
 
 type Row = (typeof faultTable)[number]
 type FaultOf<Of extends Group> = z.infer<Extract<Row, { readonly group: Of }>['schema']>
 
+export type RetryForm = z.infer<typeof retryForm>
 export type Fault = z.infer<Row['schema']>
 export type ErrorFault = FaultOf<'error'>
 export type AnswerFault = FaultOf<'answer'>

@@ -1,12 +1,12 @@
-import type { Action } from '../../domain/models/models.ts'
+import type { Action, Family } from '../../domain/models/models.ts'
 import type { Result } from '../../domain/result.ts'
 import type { LoggedImage } from './calls.ts'
 import { digestOf } from './calls.ts'
+import type { AnswerFault } from './faults.ts'
 
 /** What the vendor understood of a request. */
-export type ImageOrder = OrderA | OrderB
-
-type OrderBase = {
+export type ImageOrder = {
+  readonly family: Family
   readonly action: Action
   readonly model: string
   readonly prompt: string
@@ -14,27 +14,26 @@ type OrderBase = {
   /** The width and height of each image, in pixels. */
   readonly width: number
   readonly height: number
-  readonly format: ImageFormat
+  readonly format: 'png' | 'jpeg' | 'webp'
+  /** The quality of JPEG and WebP, from 0 to 100. */
+  readonly compression: number
+  /** What else makes the picture another one: the seed of family A, or the quality of family B. */
+  readonly variant: string | number | undefined
   /** The number of images in the answer when no fault changes it. */
   readonly count: number
+  /**
+   * Returns the JSON of the answer. `images` is empty when the model made no image. `imageUrl` is where the fault `url`
+   * leads.
+   */
+  readonly answer: (
+    images: readonly EncodedImage[],
+    fault: AnswerFault | undefined,
+    imageUrl: string,
+  ) => object
 }
 
-export type OrderA = OrderBase & {
-  readonly family: 'A'
-  /** True when the answer contains a text part before the image. */
-  readonly withText: boolean
-  readonly seed?: number
-}
-
-export type OrderB = OrderBase & {
-  readonly family: 'B'
-  readonly quality: 'low' | 'medium' | 'high'
-  readonly background: string
-  /** `output_compression`, from 0 to 100: the quality of JPEG and WebP. */
-  readonly compression: number
-}
-
-export type ImageFormat = 'png' | 'jpeg' | 'webp'
+/** An image in an answer. `data` is base64, except when a fault damages it. */
+export type EncodedImage = { readonly mimeType: string; readonly data: string }
 
 /** A source image of an edit. */
 export type SourceImage = LoggedImage & {

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { arrayBuffer } from 'node:stream/consumers'
+import { fail } from '../../domain/result.ts'
 import type { SimulatorCall } from './calls.ts'
 import { digestOf } from './calls.ts'
 import type { Operation } from './endpoints.ts'
 import { readOrderA } from './familyA.ts'
-import { readEdit, readGeneration } from './familyB.ts'
+import { readEdit, readOrderB } from './familyB.ts'
 import type { OrderRead } from './order.ts'
-import { fail } from '../../domain/result.ts'
 
 /** Reads the whole body, writes what it contains into the log entry, and checks it as the vendor does. */
 export async function readOrder(
@@ -32,31 +32,27 @@ async function checkBody(
   contentType: string,
   call: SimulatorCall,
 ): Promise<OrderRead> {
-  const mediaType = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  if (endpoint.family === 'B' && target === 'edits') {
-    // OpenAI answers 400 to a wrong content type, not 415.
-    if (mediaType !== 'multipart/form-data') return unsupported(mediaType, 'multipart/form-data')
+  const isEdit = endpoint.family === 'B' && target === 'edits'
+  const expected = isEdit ? 'multipart/form-data' : 'application/json'
+  // OpenAI answers 400 to a wrong content type, not 415.
+  if (endpoint.family === 'B' && !contentType.toLowerCase().startsWith(expected)) {
+    return fail(`Unsupported content type: '${contentType}'. Expected '${expected}'.`)
+  }
+  if (isEdit) {
     const form = await new Response(bytes, { headers: { 'content-type': contentType } })
       .formData()
       .catch(() => undefined)
     if (form === undefined) return fail('Could not parse multipart form.')
-    const fields = [...form].filter(([, value]) => typeof value === 'string')
-    call.body = withoutLongTexts(Object.fromEntries(fields))
+    call.body = withoutLongTexts(Object.fromEntries(form))
     return readEdit(form)
   }
   const body = parseJson(bytes.toString())
   call.body = withoutLongTexts(body)
-  if (endpoint.family === 'A') return readOrderA(target, body)
-  if (mediaType !== 'application/json') return unsupported(mediaType, 'application/json')
-  return readGeneration(body)
-}
-
-function unsupported(given: string, expected: string): OrderRead {
-  return fail(`Unsupported content type: '${given}'. Expected '${expected}'.`)
+  return endpoint.family === 'A' ? readOrderA(target, body) : readOrderB(body)
 }
 
 /** Returns the value of a JSON text, or `undefined` when it is not JSON. */
-export function parseJson(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -3,8 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
-import type { Family } from '../../domain/models/models.ts'
-import type { ErrorFault, TransferFault } from './faults.ts'
+import type { RetryForm, TransferFault } from './faults.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -26,42 +25,27 @@ export function htmlReply(status: number, title: string, headers: Headers = {}):
   return { status, headers: { 'content-type': 'text/html', ...headers }, body }
 }
 
-/**
- * Writes how long to wait, in the form that the fault asks for; nothing when it asks for nothing.
- * `retryDelay` is for the error details of family A: the wait as a Duration of Protocol Buffers, such as
- * `1.5s`. Family B has no such detail and sends the wait in a header.
- */
-export function adviseRetry(
-  family: Family,
-  fault: ErrorFault,
-): { readonly headers: Headers; readonly retryDelay?: string } {
-  if (fault.kind !== '429' && fault.kind !== '503') return { headers: {} }
-  const { retryAfter, form: asked = retryAfter === undefined ? 'none' : 'seconds' } = fault
-  const seconds = retryAfter ?? 1
-  const form = family === 'B' && asked === 'retry-info' ? 'seconds' : asked
+/** Returns the headers that say how long to wait, in the form that a fault asks for. */
+export function retryHeaders(form: RetryForm, seconds: number): Headers {
   switch (form) {
     case 'seconds':
-      return { headers: { 'retry-after': String(seconds) } }
+    case 'retry-info':
+      return { 'retry-after': String(seconds) }
     case 'date': {
       // Counted from the answer's own Date header, which has whole seconds.
-      const date = Math.floor(Date.now() / 1000)
-      return { headers: { date: httpDate(date), 'retry-after': httpDate(date + seconds) } }
+      const nowMs = Math.floor(Date.now() / 1000) * 1000
+      const [date, end] = [nowMs, nowMs + seconds * 1000].map((ms) => new Date(ms).toUTCString())
+      return defined({ date, 'retry-after': end })
     }
     case 'ms':
-      return { headers: { 'retry-after-ms': String(Math.round(seconds * 1000)) } }
-    case 'retry-info':
-      return { headers: {}, retryDelay: `${seconds}s` }
+      return { 'retry-after-ms': String(Math.round(seconds * 1000)) }
     case 'garbage':
-      return { headers: { 'retry-after': 'soon' } }
+      return { 'retry-after': 'soon' }
     case 'none':
-      return { headers: {} }
+      return {}
     default:
       return assertNever(form)
   }
-}
-
-function httpDate(seconds: number): string {
-  return new Date(seconds * 1000).toUTCString()
 }
 
 /** Resolves when the signal aborts. */

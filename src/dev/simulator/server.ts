@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import { httpUrl } from '../../config.ts'
 import { listen } from '../../http/server.ts'
 import { foreignRequest } from '../../http/foreignRequest.ts'
-import type { SimulatorCall } from './calls.ts'
 import { createCallLog } from './calls.ts'
 import { controlReply } from './control.ts'
 import type { ImageMode } from './drawImage.ts'
@@ -15,20 +14,15 @@ import { deliver, jsonReply } from './reply.ts'
 import { serveCall, strayPath } from './serveCall.ts'
 
 export type SimulatorOptions = {
-  /** The listen address. Default: 127.0.0.1. */
-  readonly host?: string
   /** The port. 0 lets the system choose a free port. */
   readonly port: number
   /** How long an image takes. Default: 3 to 6 seconds. Errors are answered at once. */
   readonly latency?: Latency
   /** What the simulator sends as an image. Default: `drawn`. */
   readonly image?: ImageMode
-  /**
-   * Called with the log entry when a call ends. Do not print the whole entry, because it contains the prompt.
-   */
-  readonly log?: (call: SimulatorCall) => void
 }
 
+const host = '127.0.0.1'
 /** Long enough that a client that asks every two seconds sees the progress rise. */
 const defaultLatency: Latency = { minMs: 3000, maxMs: 6000 }
 
@@ -43,20 +37,13 @@ const timeouts = {
 
 /**
  * Starts an HTTP server that speaks the wire formats of both vendors. README.md in this folder describes it.
- * On a loopback address it answers 403 to a request that a web page of another host sent
- * (`foreignRequest.ts`). Rejects with the system's error when the port is in use.
+ * It answers 403 to a request that a web page of another host sent (`foreignRequest.ts`). Rejects with the
+ * system's error when the port is in use.
  */
 export async function startSimulator(options: SimulatorOptions) {
-  const { host = '127.0.0.1', latency = defaultLatency, image = 'drawn', log: ended } = options
-  const closing = new AbortController()
+  const { latency = defaultLatency, image = 'drawn' } = options
   const log = createCallLog()
   const plan = createPlan(latency)
-  let stray = 0
-  /**
-   * Returns how many requests came for the URLs that the faults `redirect` and `url` send. A correct client
-   * follows none of these URLs, so the number stays 0.
-   */
-  const strayRequests = () => stray
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = foreignRequest(request, { listenHost: host })
@@ -65,15 +52,13 @@ export async function startSimulator(options: SimulatorOptions) {
     }
     const { method = '', headers } = request
     const url = urlOf(request)
-    if (url.pathname === strayPath) stray += 1
+    if (url.pathname === strayPath) log.open(request, 'A', undefined).model = 'stray'
     const operation = operationOf(method, url)
     if (operation !== undefined) {
-      const deps = { log, plan, image, closing: closing.signal }
-      const call = await serveCall(operation, request, response, deps)
-      return ended?.(call)
+      return serveCall(operation, request, response, { log, plan, image })
     }
     const reply =
-      (await controlReply(request, response, url, { log, plan, strayRequests })) ??
+      (await controlReply(method, url, { log, plan })) ??
       freeReply(method, url, headers) ??
       jsonReply(404, { error: { message: `Invalid URL (${method} ${url.pathname})` } })
     return deliver(response, reply)
@@ -86,7 +71,6 @@ export async function startSimulator(options: SimulatorOptions) {
 
   /** Closes every connection, also those of running calls. */
   async function close(): Promise<void> {
-    closing.abort()
     const closed = once(server, 'close')
     server.close()
     server.closeAllConnections()
@@ -94,7 +78,6 @@ export async function startSimulator(options: SimulatorOptions) {
   }
 
   return {
-    strayRequests,
     calls: log.list,
     /** The base URL of family A, such as `http://host:port`. The base URL of family B is `<url>/v1`. */
     url: httpUrl(host, port),

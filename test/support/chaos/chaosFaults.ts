@@ -5,8 +5,8 @@ import { createSeeded } from '../seeded.ts'
 import type { DarkroomProcess, TestService } from '../service/testService.ts'
 
 export type ChaosFault = {
-  /** What it strikes: the processes of the service, a server that they use, or all of them at once. */
-  readonly part: 'kills' | 'temporal' | 'postgres' | 's3' | 'all'
+  /** What it strikes: the processes of the service, or a server that they use. */
+  readonly part: 'kills' | 'temporal' | 'postgres' | 's3'
   readonly name: string
   /** Resolves when the fault is over, or when the service recovers on its own. */
   readonly strike: () => Promise<void>
@@ -120,7 +120,7 @@ async function replace(
 const startsMax = 30
 
 /** Retries the start, as a supervisor does: it fails while PostgreSQL or Temporal is stopped. */
-export async function startWithRetries(start: () => Promise<DarkroomProcess>): Promise<void> {
+async function startWithRetries(start: () => Promise<DarkroomProcess>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       await start()

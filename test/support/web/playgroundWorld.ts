@@ -14,13 +14,9 @@ export function usePlaygroundWorld({ url, account: newAccount, simulator }: Calm
     },
     /** The upstream calls for a prompt, once there are `count`. */
     calls: (prompt: string, count = 0) => simulator.waitForCalls(count, { prompt }),
-    /** Lets the next call for a prompt last until the function that it returns is called. */
-    hold: async (prompt: string) => {
-      await simulator.script({ prompt }, ['hold'])
-      // The task is shown as processing a moment before the simulator holds its call.
-      const release = async () => (await simulator.release({ prompt })) > 0 || undefined
-      return () => until('a held call', release)
-    },
+    /** Lets a call with the fault `hold` go on. The page shows its task as processing a moment before it is held. */
+    release: (prompt: string) =>
+      until('a held call', async () => (await simulator.release({ prompt })) > 0 || undefined),
     /**
      * Opens the playground for an account, by default a new one with 10,000 credits. What must hold at the end is at
      * `usePage`.

@@ -36,11 +36,10 @@ export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
 const verifyBalancesSql = `
   with sums as (
     select account_id,
-      sum(case kind when 'deposit' then credits when 'withdraw' then -credits end) as deposits,
-      sum(case when kind in ('deposit', 'release') then credits when kind in ('withdraw', 'hold') then -credits end)
-        as available,
-      sum(case when kind = 'hold' then credits when kind in ('settle', 'release') then -credits end) as held,
-      sum(credits) filter (where kind = 'settle') as spent
+      sum(case 'funding' when debit then credits when credit then -credits else 0 end) as deposits,
+      sum(case 'available' when credit then credits when debit then -credits else 0 end) as available,
+      sum(case 'held' when credit then credits when debit then -credits else 0 end) as held,
+      sum(case 'spent' when credit then credits when debit then -credits else 0 end) as spent
     from ledger group by account_id
   ), books as (
     select account_id, a.name is not null as known, b.available is not null as kept,

@@ -85,15 +85,21 @@ create function account_limits(b balance) returns json language sql as $$
     'liveTasks', b.live_tasks_limit)
 $$;
 
--- Every movement of credits. A deposit makes credits available, and what is taken back (`withdraw`) no longer is. A hold
--- sets available credits aside for a task, a settle spends them, and a release makes them available again. The ledger is
--- kept for ever. It has no foreign key to `task`, because rows of `task` are purged.
+-- Double-entry bookkeeping: each row moves credits from one bucket of an account (debit) to another (credit), and its
+-- kind says which. `funding` is where the operator's deposits come from, and where what is taken back (`withdraw`) goes. The
+-- ledger is kept for ever. It has no foreign key to `task`, because rows of `task` are purged.
 create table ledger (
   entry_id bigint generated always as identity primary key,
   account_id text not null,
   -- Null for deposits and withdrawals only.
   task_id text,
   kind text not null,
+  debit text generated always as (
+    case kind when 'deposit' then 'funding' when 'withdraw' then 'available' when 'hold' then 'available' else 'held' end
+  ) virtual,
+  credit text generated always as (
+    case kind when 'withdraw' then 'funding' when 'hold' then 'held' when 'settle' then 'spent' else 'available' end
+  ) virtual,
   -- 0 for a task with a price of zero.
   credits bigint not null check (credits >= 0),
   -- The API key and the model of the task, in the row of its end. Usage is counted from these rows, because

@@ -37,13 +37,16 @@ export async function runBench(work: (bench: Bench) => Promise<void>): Promise<v
   }, progressMs)
   let broken = 0
   const figure: Bench['figure'] = (name, value, unit = '', goal = {}) => {
-    const goals = Object.entries(goal).map(([bound, most]) => `${bound} ${most}`)
-    const kept = value >= (goal.atLeast ?? -Infinity) && value <= (goal.atMost ?? Infinity)
+    const { atLeast, atMost } = goal
+    const kept = value >= (atLeast ?? -Infinity) && value <= (atMost ?? Infinity)
     if (!kept) broken += 1
-    const verdict = goals.length === 0 ? '' : kept ? 'kept' : 'BROKEN'
-    console.log(
-      `${verdict.padEnd(6)}  ${name.padEnd(52)} ${[describe(value), unit, ...goals].join(' ')}`,
-    )
+    const bounds = [
+      ...(atLeast === undefined ? [] : [`at least ${describe(atLeast)}`]),
+      ...(atMost === undefined ? [] : [`at most ${describe(atMost)}`]),
+    ]
+    const verdict = bounds.length === 0 ? '' : kept ? 'kept' : 'BROKEN'
+    const shown = [`${describe(value)} ${unit}`.trimEnd(), ...bounds].join(', ')
+    console.log(`${verdict.padEnd(6)}  ${name.padEnd(52)} ${shown}`)
   }
   const folder = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
   const start = await spawnStart(join(folder, 'data'), join(folder, 'start.log'))

@@ -79,8 +79,10 @@ export function createClientWaits(
 /** The whole request has been read. After that, only the response reports that its client has left. */
 function clientLeft(response: ServerResponse): AbortSignal {
   const left = new AbortController()
-  response.once('close', () => left.abort())
-  if (response.closed) left.abort()
+  // Without a reason, Node would make an error with its stack for each call.
+  const leave = () => left.abort('the response is closed')
+  response.once('close', leave)
+  if (response.closed) leave()
   return left.signal
 }
 

@@ -47,19 +47,42 @@ function untilDate(
   answerDate: string | undefined,
   nowMs: number,
 ): number | undefined {
-  const atMs = dateMs(text)
+  const atMs = dateMs(text, nowMs)
   if (atMs === undefined) return undefined
-  const waitMs = atMs - (dateMs(answerDate) ?? nowMs)
+  const waitMs = atMs - (dateMs(answerDate, nowMs) ?? nowMs)
   return waitMs < 0 ? undefined : waitMs
 }
 
+function dateMs(text: string | undefined, nowMs: number): number | undefined {
+  return text === undefined ? undefined : httpDateMs(text, nowMs)
+}
+
+/** The form `Sun, 06 Nov 1994 08:49:37 GMT`, and the form `Sunday, 06-Nov-94 08:49:37 GMT` of RFC 850. */
+const dayFirst =
+  /^[A-Z][a-z]+, (?<day>\d\d?)[ -](?<month>[A-Z][a-z]{2})[ -](?<year>\d{4}|\d\d) (?<time>\d\d:\d\d:\d\d) GMT$/
+/** The form `Sun Nov  6 08:49:37 1994` of the C function asctime, always in UTC. */
+const monthFirst =
+  /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) +(?<day>\d\d?) (?<time>\d\d:\d\d:\d\d) (?<year>\d{4})$/
+
 /**
- * Reads an HTTP-date in any of its three forms, which a recipient must accept (RFC 9110 section 5.6.7). Each begins with
- * the name of a day. Returns epoch milliseconds, or `undefined` for any other text.
+ * Reads an HTTP-date in any of its three forms, which a recipient must accept (RFC 9110 section 5.6.7). Returns epoch
+ * milliseconds, or `undefined` for any other text. `nowMs` decides the century of a year with two digits.
  */
-function dateMs(text: string | undefined): number | undefined {
-  if (text === undefined || !/^[A-Z][a-z]+,? /.test(text)) return undefined
+function httpDateMs(text: string, nowMs: number): number | undefined {
+  const { day, month, year, time } = (dayFirst.exec(text) ?? monthFirst.exec(text))?.groups ?? {}
+  if (year === undefined) return undefined
   // Without `GMT`, `Date.parse` would take the time as local time.
-  const ms = Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`)
+  const ms = Date.parse(`${day} ${month} ${fullYear(year, nowMs)} ${time} GMT`)
   return Number.isNaN(ms) ? undefined : ms
+}
+
+/**
+ * Returns the year in full. A year with two digits is at most 50 years in the future (RFC 9110 section
+ * 5.6.7).
+ */
+function fullYear(year: string, nowMs: number): number {
+  const digits = Number(year)
+  if (year.length === 4) return digits
+  const first = new Date(nowMs).getUTCFullYear() - 49
+  return first + ((digits - (first % 100) + 100) % 100)
 }

@@ -29,9 +29,9 @@ type TaskServiceDeps = Omit<AcceptTaskDeps, 'refusedModels'> &
 export type TaskService = Readonly<ReturnType<typeof createTaskService>>
 
 /** Creates the functions that the routes share. */
-export function createTaskService(deps: TaskServiceDeps) {
+export function createTaskService(given: TaskServiceDeps) {
+  const deps = { ...given, refusedModels: createRefusedModels(given) }
   const { pool, runStage } = deps
-  const refusedModels = createRefusedModels(deps)
   return {
     authenticate: (secret: string) => authenticate(pool, deps.peppers, secret),
     /** Records an upload before its first byte is written. Returns the prefix of its blob keys. */
@@ -42,8 +42,8 @@ export function createTaskService(deps: TaskServiceDeps) {
     },
     /** Makes an upload due for the sweep. Changes nothing if a task has taken the upload over. */
     discardUpload: (uploadId: string) => discardUpload(pool, uploadId),
-    accept: (input: AcceptInput) => acceptTask({ ...deps, refusedModels }, input),
-    noteRefusal: refusedModels.note,
+    accept: (input: AcceptInput) => acceptTask(deps, input),
+    noteRefusal: deps.refusedModels.note,
     /** Returns a task of this caller. A task of another account is not found, as if it did not exist. */
     read: async (caller: Caller, taskId: string): Promise<Result<TaskView, RequestFailure>> => {
       const view = await readTask(pool, taskId, caller.accountId)

@@ -23,6 +23,9 @@ export const moneyRoutes: readonly AdminRoute[] = [
       account: anyText.meta({ description: 'The name of an account.' }),
       after: numberedRow.optional(),
       ...period,
+      start_time: period.start_time.meta({
+        description: 'The first instant. ISO 8601 or Unix seconds. Default: the first movement.',
+      }),
     }),
     answer: [200, 'Movements of credits.', listOf(entry)],
     errors: ['not_found', 'missing_required_parameter'],

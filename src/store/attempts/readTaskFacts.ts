@@ -7,6 +7,7 @@ import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
+import { channelsOf } from '../../domain/upstream/channel.ts'
 import { failureSql } from '../tasks/readTask.ts'
 
 export type FactsDeps = {
@@ -43,7 +44,7 @@ export async function readTaskFacts(deps: FactsDeps, taskId: string): Promise<Fa
   const { isOver, failure, family, route, calls, states, ...facts } = row
   if (isOver) return { kind: 'over', end: failure ?? 'succeeded' }
   const open = calls.find((call) => !('class' in call))
-  const ofFamily = channels.filter((channel) => channel.family === family)
+  const ofFamily = channelsOf(channels, family)
   return {
     kind: 'live',
     facts: {

@@ -396,15 +396,15 @@ describe.concurrent('with a folder of its own each', () => {
           stdio: 'ignore',
         },
       )
-      const line = await until(
-        'both lines',
-        () => {
-          const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []
-          const isReady = lines.some((each) => each.includes('Darkroom is ready'))
-          return isReady ? lines.find((each) => each.includes('works without Temporal')) : undefined
-        },
-        stackStartMsMax,
-      )
+      const output = () => (existsSync(log) ? readFileSync(log, 'utf8') : '')
+      const bothLines = () => {
+        const lines = output().split('\n')
+        const isReady = lines.some((each) => each.includes('Darkroom is ready'))
+        return isReady ? lines.find((each) => each.includes('works without Temporal')) : undefined
+      }
+      const line = await until('both lines', bothLines, stackStartMsMax).catch((error: unknown) => {
+        throw new Error(`${String(error)}\n${output()}`)
+      })
       expect(line).toContain('the worker carries out all tasks itself')
       expect(line).toContain('Go is not installed')
       expect(line).toContain(
@@ -418,7 +418,7 @@ describe.concurrent('with a folder of its own each', () => {
       npm.kill('SIGKILL')
       await until('the end of all parts', () => processesOn(own).length === 0 || undefined)
     },
-    stackStartMsMax,
+    2 * stackStartMsMax,
   )
 })
 

@@ -151,7 +151,7 @@ function explain(
   heldTask: string,
   shown: Shown,
 ): ModelState | string {
-  const around: Omit<Around, 'isEarlySettle'> = {
+  const around: Omit<Around, 'isEarlyEnd'> = {
     before,
     after: shown.cooldowns,
     kept: new Set(
@@ -166,14 +166,14 @@ function explain(
     const next = structuredClone(state)
     for (const task of Object.values(next.tasks))
       for (const attempt of task.attempts) attempt.isNew = false
-    const isEarlySettle = order.length > 3
+    const isEarlyEnd = order.length > 3
     const isAllowed = order.every((index) => {
       if (index === 'early') return true
       const [step, result] = [steps[index], results[index]]
       return (
         step !== undefined &&
         result !== undefined &&
-        takeStep(next, step, result, { ...around, isEarlySettle })
+        takeStep(next, step, result, { ...around, isEarlyEnd })
       )
     })
     if (!isAllowed) continue

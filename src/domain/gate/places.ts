@@ -20,16 +20,21 @@ type Line = {
   readonly channels: readonly string[]
   /** Who waits for the turn, by account and kind. The first lane has the turn, and only that one may be empty. */
   readonly lanes: Map<string, (() => void)[]>
+  /** How many calls have ended here for which the line has not asked yet. */
+  due: number
+  /** Whether the last question found a place of which nobody here had heard. There may be more. */
+  findsPlaces: boolean
   wake: () => void
 }
 
 /**
  * Creates the lines of the tasks of this process that wait for places on full channels. For the same channels and model
- * one task asks at a time: the one whose turn it is. When it leaves, it passes the turn to the next lane, whose first task
- * asks at once, so an account with many tasks and one with a single task take turns.
+ * one task asks at a time: the one whose turn it is. When it leaves, it passes the turn to the next lane, so an account
+ * with many tasks and one with a single task take turns.
  *
- * When a call of this process ends, the task asks at a random moment within a quarter of a second. If it asked at
- * once, a process whose calls end on a channel would always get the places there, and others never.
+ * For each call of this process that ends, the line asks once, at a random moment within a quarter of a second. If it
+ * asked at once, or for all places that it finds, a process whose calls end on a channel would always get the places
+ * there, and others never. A line that has heard of no end for a quarter of a second asks too, and then for all places.
  */
 export function createPlaces(random: () => number) {
   const lines = new Map<string, Line>()
@@ -49,7 +54,7 @@ export function createPlaces(random: () => number) {
      * Returns `undefined` after `limitMs`, and when the signal aborts. Rejects when `ask` does.
      */
     wait: async <Value>(
-      { accountId, sync, model, channels }: Waiter,
+      waiter: Waiter,
       ask: () => Promise<Value | undefined>,
       { limitMs, signal }: { readonly limitMs: number; readonly signal?: AbortSignal | undefined },
     ): Promise<Value | undefined> => {
@@ -57,21 +62,28 @@ export function createPlaces(random: () => number) {
         AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(limitMs, timerMsMax)))),
         ...(signal === undefined ? [] : [signal]),
       ])
-      const key = `${model} ${channels.toSorted().join(' ')}`
-      const lane = `${accountId} ${sync}`
+      const key = `${waiter.model} ${waiter.channels.toSorted().join(' ')}`
+      const lane = `${waiter.accountId} ${waiter.sync}`
       const known = lines.get(key)
-      const line = known ?? { model, channels, lanes: new Map([[lane, []]]), wake: () => {} }
+      const line = known ?? {
+        model: waiter.model,
+        channels: waiter.channels,
+        lanes: new Map([[lane, []]]),
+        due: 0,
+        findsPlaces: false,
+        wake: () => {},
+      }
       lines.set(key, line)
       if (known !== undefined && !(await hasTurn(known, lane, over))) return undefined
       try {
         // Who begins a line has just asked.
-        if (known === undefined) await wakeOrTimer(line, over)
-        while (!over.aborted) {
+        for (;;) {
+          await nextQuestion(line, over)
+          if (over.aborted) return undefined
           const value = await ask()
           if (value !== undefined) return value
-          await wakeOrTimer(line, over)
+          Object.assign(line, { due: 0, findsPlaces: false })
         }
-        return undefined
       } finally {
         passTurn(key, line)
       }
@@ -82,7 +94,11 @@ export function createPlaces(random: () => number) {
     /** Tells that a call of this process on the channel has ended. */
     callEnded: (channel: string): void => {
       for (const line of lines.values()) {
-        if (line.channels.includes(channel)) setTimeout(() => line.wake(), random() * askEveryMs)
+        if (!line.channels.includes(channel)) continue
+        setTimeout(() => {
+          line.due += 1
+          line.wake()
+        }, random() * askEveryMs)
       }
     },
   }
@@ -107,6 +123,15 @@ function hasTurn({ lanes }: Line, lane: string, over: AbortSignal): Promise<bool
     over.addEventListener('abort', leave, { once: true })
     if (over.aborted) leave()
   })
+}
+
+/** Waits for the moment of the next question: at once while one is due, and otherwise up to a quarter of a second. */
+async function nextQuestion(line: Line, over: AbortSignal): Promise<void> {
+  if (line.due === 0 && !line.findsPlaces) {
+    await wakeOrTimer(line, over)
+    line.findsPlaces = line.due === 0
+  }
+  line.due = Math.max(0, line.due - 1)
 }
 
 function wakeOrTimer(line: Line, over: AbortSignal): Promise<void> {

@@ -79,8 +79,11 @@ export type Around = {
   readonly after: readonly Cooldown[]
   /** The tasks that still have a row afterwards. */
   readonly kept: ReadonlySet<string>
-  /** Whether a settlement may have begun before the attempts of this round, whose uploads it then does not see. */
-  readonly isEarlySettle: boolean
+  /**
+   * Whether the statement of an end may have begun before the attempts of this round, whose uploads it then does not
+   * see. The close of such an attempt, or the purge, makes its upload due all the same.
+   */
+  readonly isEarlyEnd: boolean
   /** Whether another step or transaction may have locked the task. */
   readonly isContended: (taskId: string) => boolean
 }
@@ -145,10 +148,7 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
       if (task.status === 'live' && attempt !== undefined) {
         attempt.class = 'succeeded'
         task.answerId = step.answerId
-        endTask(task, 'succeeded', '')
-        // The close of such an attempt, or the purge, makes its upload due all the same.
-        const unseen = task.attempts.filter(({ isNew }) => isNew && around.isEarlySettle)
-        for (const { answerId } of unseen) task.uploads[answerId] = 'kept'
+        endTask(task, 'succeeded', '', around)
       }
       const isPublished = task.status === 'succeeded' && task.answerId === step.answerId
       return result === String(isPublished)
@@ -159,7 +159,7 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
       const isFree = open === 0 || task.isPastEnd
       if (task.attempts.length !== step.n || !isFree) return result === 'call_under_way'
       task.isWorkPossible ||= open > 0 || !step.isMild
-      endTask(task, 'failed', step.isMild ? 'refused' : 'unknown')
+      endTask(task, 'failed', step.isMild ? 'refused' : 'unknown', around)
       return result === 'failed'
     }
     case 'cancel': {
@@ -169,7 +169,7 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
       if (task.status === 'failed') return result === (wasCancelled ? 'cancelled' : 'failed')
       if (open > 0) return result === 'call_under_way'
       if (task.isWorkPossible) return result === 'work_possible'
-      endTask(task, 'failed', step.isMild ? 'client_left' : 'cancelled')
+      endTask(task, 'failed', step.isMild ? 'client_left' : 'cancelled', around)
       return result === 'cancelled'
     }
     case 'retry':
@@ -203,7 +203,12 @@ function dropAnswer({ status, answerId, uploads }: ModelTask, attempt: ModelAtte
   if (status !== 'live' && attempt.answerId !== answerId) uploads[attempt.answerId] = 'due'
 }
 
-function endTask(task: ModelTask, status: 'succeeded' | 'failed', cause: string): void {
+function endTask(
+  task: ModelTask,
+  status: 'succeeded' | 'failed',
+  cause: string,
+  { isEarlyEnd }: Around,
+): void {
   task.status = status
   task.cause = cause
   task.ledger += status === 'succeeded' ? ',settle' : ',release'
@@ -213,6 +218,9 @@ function endTask(task: ModelTask, status: 'succeeded' | 'failed', cause: string)
   if (task.isSync && !isFinal && mayRepeat) task.hasKey = false
   for (const id of Object.keys(task.uploads)) {
     task.uploads[id] = id.startsWith('in') && !task.hasRequest ? 'due' : 'later'
+  }
+  for (const { answerId, isNew } of task.attempts) {
+    if (isNew && isEarlyEnd) task.uploads[answerId] = 'kept'
   }
 }
 

@@ -231,7 +231,9 @@ function retry(
   result: string,
 ): boolean {
   if (task.status === 'gone' || task.isPurgeDue) return result === 'unknown'
-  if (task.retriedAs !== '') return result === 'already_retried'
+  // Who has retried a task is read from the new one, so it is known until that is purged.
+  const isKnown = task.retriedAs !== '' && state.tasks[task.retriedAs]?.status !== 'gone'
+  if (isKnown) return result === 'already_retried'
   if (task.status !== 'failed') return result === 'not_failed'
   const inputs = Object.keys(task.uploads).filter((id) => id.startsWith('in'))
   const isThere = task.hasRequest && inputs.every((id) => task.uploads[id] === 'later')

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { accountCreditsMax } from '../../src/domain/accounts/account.ts'
 import { createAccount, listAccounts, topUpAccount } from '../../src/operations/accounts.ts'
 import { listAudit } from '../../src/operations/audit.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
@@ -31,6 +32,22 @@ describe('a topup', () => {
     await createAccount(deps(), { name: 'other', credits: 0 })
     expect(await topUpAccount(deps(), { ...topup, name: 'other' })).toMatchObject({ ok: true })
     expect((await topUpAccount(deps(), topup)).ok).toBe(true)
+  })
+
+  it('is refused above the limit of the credits of an account, of which spent ones are a part', async () => {
+    await createAccount(deps(), { name: 'full', credits: 0 })
+    await database.pool.query(
+      `update balance set deposited = $1 from account where name = 'full' and account.account_id = balance.account_id`,
+      [accountCreditsMax - 10],
+    )
+    expect(await topUpAccount(deps(), { name: 'full', credits: 11 })).toMatchObject({
+      failure: { code: 'credits_limit_exceeded' },
+    })
+    expect(await topUpAccount(deps(), { name: 'full', credits: 10 })).toMatchObject({ ok: true })
+    // What the ledger has, for `verifyLedger` below.
+    await database.pool.query('update balance set deposited = available where deposited = $1', [
+      accountCreditsMax,
+    ])
   })
 
   it('below 0 takes back what is available and no more [topup-2]', async () => {

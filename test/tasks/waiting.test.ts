@@ -18,7 +18,7 @@ const limit = () => AbortSignal.timeout(20_000)
  * A process that hears of ends, and another one that tells of its own. With this `pollMs` a poll would come after the
  * test.
  */
-async function openProcesses(pollMs = 600_000) {
+async function openProcesses(polls: { readonly pollMs?: number } = { pollMs: 600_000 }) {
   const { pool, databaseUrl } = database
   const open = async (hears: 'task_end' | 'sync_task') => {
     const messages = await openMessages({ databaseUrl, hears, onError: () => {} })
@@ -26,7 +26,7 @@ async function openProcesses(pollMs = 600_000) {
     return messages
   }
   const { hear } = await open('task_end')
-  const ends = createTaskEnds({ pool, hear, pollMs, onError: () => {} })
+  const ends = createTaskEnds({ pool, hear, onError: () => {}, ...polls })
   onTestFinished(ends.close)
   const { announceEnd } = await open('sync_task')
   const attempts = await createTestAttempts(pool, undefined, announceEnd)
@@ -56,10 +56,10 @@ it('all who wait for a task are woken by one connection and its notification, an
 })
 
 it('an end is found within a second when its notification is lost [wait-8]', async () => {
-  const { deps } = await openProcesses(1_000)
+  const { deps } = await openProcesses({})
   const silent = await createTestAttempts(database.pool)
   const { taskId } = await insertTask(database.pool)
-  const waiting = awaitEnd(deps, taskId, limit())
+  const waiting = awaitEnd(deps, taskId, AbortSignal.timeout(5_000))
   await silent.failTask(taskId, failure, 0)
   expect(await waiting).toMatchObject({ status: 'failed' })
 })

@@ -141,7 +141,8 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
         (attempt.isLeaseOver || state.processes[attempt.process] === 'silent') &&
         state.processes[step.process] === 'steady'
       if (result === 'false') return !isLost || around.isContended(step.taskId)
-      if (isLost) closeAttempt(task, attempt, 'unknown')
+      // Its worker may live after all and store its answer, which is swept later then.
+      if (isLost) closeAttempt(task, attempt, 'unknown', 'later')
       return isLost
     }
     case 'settle': {
@@ -192,15 +193,24 @@ export function openOf(task: ModelTask): number {
   return task.status === 'live' ? task.attempts.findIndex((one) => one.class === 'open') + 1 : 0
 }
 
-function closeAttempt(task: ModelTask, attempt: ModelAttempt, outcome: OutcomeClass): void {
+function closeAttempt(
+  task: ModelTask,
+  attempt: ModelAttempt,
+  outcome: OutcomeClass,
+  swept: UploadState = 'due',
+): void {
   attempt.class = outcome
   if (task.status === 'live') task.isWorkPossible ||= outcome === 'unknown'
-  else dropAnswer(task, attempt)
+  else dropAnswer(task, attempt, swept)
 }
 
 /** The answer of an ended task that is not published is swept. */
-function dropAnswer({ status, answerId, uploads }: ModelTask, attempt: ModelAttempt): void {
-  if (status !== 'live' && attempt.answerId !== answerId) uploads[attempt.answerId] = 'due'
+function dropAnswer(
+  { status, answerId, uploads }: ModelTask,
+  attempt: ModelAttempt,
+  swept: UploadState = 'due',
+): void {
+  if (status !== 'live' && attempt.answerId !== answerId) uploads[attempt.answerId] = swept
 }
 
 function endTask(

@@ -10,6 +10,7 @@ type Row = readonly [string, OutcomeClass, OutcomeReason, extra?: object]
 const bothFamilies: readonly Row[] = [
   ['429', 'refused', 'rate_limited', { retryAfterMs: 1000 }],
   ['429 form=none', 'refused', 'rate_limited'],
+  ['429 form=ms retry-after=2.5', 'refused', 'rate_limited', { retryAfterMs: 2500 }],
   ['503', 'refused', 'overloaded'],
   ['503 retry-after=7', 'refused', 'overloaded', { retryAfterMs: 7000 }],
   ['quota', 'exhausted', 'quota_exhausted'],

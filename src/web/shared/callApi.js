@@ -1,4 +1,5 @@
 import { words } from 'words'
+import { visibleJson } from './visibleJson.js'
 
 /**
  * Why the API did not do what it was asked. `status` 0: there was no answer.
@@ -71,7 +72,7 @@ const noAnswer = { status: 0, message: words.call.noAnswer, mayRepeat: true }
  * @returns {Answer<T>}
  */
 function answerOf(status, text, header) {
-  const document = parsed(text)
+  const document = visibleJson(text)
   if (status >= 200 && status < 300 && document !== undefined) {
     return { ok: true, value: document, header }
   }
@@ -89,28 +90,5 @@ function answerOf(status, text, header) {
         seconds !== null && /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
       mayRepeat: header('x-should-retry') !== 'false',
     },
-  }
-}
-
-/** What a terminal obeys, and what turns the direction of writing. */
-const hiddenCharacter = /[\p{Cc}\p{Bidi_Control}]/gu
-
-/** @param {string} character */
-function visible(character) {
-  if ('\n\r\t'.includes(character)) return character
-  return `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`
-}
-
-/**
- * Returns a JSON document, or `undefined` for any other text. What is invisible in its values becomes visible.
- * @param {string} text
- */
-function parsed(text) {
-  try {
-    return JSON.parse(text, (_name, value) =>
-      typeof value === 'string' ? value.replaceAll(hiddenCharacter, visible) : value,
-    )
-  } catch {
-    return undefined
   }
 }

@@ -30,9 +30,9 @@ export function waitFailure({ reason, channel, delayMs }: Wait): ApplicationFail
 
 /**
  * Returns the failure of a task whose end without an image is recorded. The workflow (`workflows/imageTask.ts`) fails
- * with the same code.
+ * with the same code. `channel` is that of the last attempt.
  */
-export function endFailure(failure: TaskFailure, channel: string | undefined): ApplicationFailure {
+export function endFailure(failure: TaskFailure, channel?: string): ApplicationFailure {
   return withoutStack({
     type: failure.code,
     message: taskFailureMessages[failure.code],

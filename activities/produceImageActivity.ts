@@ -4,6 +4,7 @@ import { assertNever } from '../src/domain/assertNever.ts'
 import type { ProduceImage } from '../src/tasks/produceImage.ts'
 import type { Stage } from '../src/tasks/takeStep.ts'
 import type { Logger } from '../src/telemetry/logger.ts'
+import type { ImageTaskResult, ProduceArgument } from '../workflows/contract.ts'
 import { heartbeatIntervalMs } from '../workflows/contract.ts'
 
 export type ProduceImageActivityDeps = {
@@ -21,24 +22,16 @@ export type ProduceImageActivityDeps = {
   readonly stopping: AbortSignal
 }
 
-/** `giveUp`: the task makes no further call, and ends. */
-export type ProduceArgument = { readonly taskId: string; readonly giveUp?: boolean }
-
-/**
- * The result of an activity that did not fail. `over`: the task was cancelled, or does not exist. Every other end is
- * thrown as an `ApplicationFailure`, again when the activity runs again.
- */
-type Produced = { readonly outcome: 'succeeded' | 'over' }
-
 /**
  * Creates the activity that brings a task as far as possible now. Its heartbeats tell Temporal that this
  * worker is alive, and their details contain the stage, by which a lookup computes its Retry-After.
  *
  * A wait that is not short is thrown as a failure with a delay. Temporal then keeps the timer, so the wait occupies no
- * slot of the worker and adds nothing to the history.
+ * slot of the worker and adds nothing to the history. An end without an image is thrown too, again when the activity runs
+ * again.
  */
 export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
-  return async ({ taskId, giveUp = false }: ProduceArgument): Promise<Produced> => {
+  return async ({ taskId, giveUp = false }: ProduceArgument): Promise<ImageTaskResult> => {
     const context = Context.current()
     // Aborts when Temporal wants no new call of this activity, or the process stops. A call under way finishes: it is
     // paid for.
@@ -61,10 +54,10 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
         if (end === undefined) return { outcome: 'over' }
         if (end === 'succeeded') return { outcome: end }
         if (end.code === 'cancelled') return { outcome: 'over' }
-        throw endFailure(end, stage?.channel)
+        throw endFailure(end)
       }
       case 'failed':
-        throw endFailure(result.failure, stage?.channel)
+        throw endFailure(result.failure, result.channel)
       case 'wait':
         throw waitFailure(result)
       default:

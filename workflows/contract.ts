@@ -20,8 +20,11 @@ export type ImageTaskInput = {
   readonly produceTimeoutMs: number
 }
 
-/** How the run ended. `over` means that the task had already ended, and that its record says how. */
+/** How a run ended that did not fail, and its activity. `over`: the task was cancelled, or does not exist. */
 export type ImageTaskResult = { readonly outcome: 'succeeded' | 'over' }
+
+/** The input of the activity `produceImage`. `giveUp`: the task makes no further call, and ends. */
+export type ProduceArgument = { readonly taskId: string; readonly giveUp?: boolean }
 
 /** The name of the status query. Use it in Temporal's UI or CLI: `temporal workflow query --type status`. */
 export const statusQueryName = 'status'

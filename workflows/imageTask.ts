@@ -9,8 +9,12 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/createActivities.ts'
-import type { ProduceArgument } from '../activities/produceImageActivity.ts'
-import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
+import type {
+  ImageTaskInput,
+  ImageTaskResult,
+  ImageTaskStatus,
+  ProduceArgument,
+} from './contract.ts'
 import {
   heartbeatTimeoutMs,
   produceTaskQueue,
@@ -128,7 +132,6 @@ function activitiesOf(input: ImageTaskInput): Activities {
     startToCloseTimeout: input.produceTimeoutMs,
     heartbeatTimeout: heartbeatTimeoutMs,
     retry,
-    cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     summary: input.model,
   })
   // A cancel uses the workflow's own queue, so that it runs even when all slots of the family's queue are taken.

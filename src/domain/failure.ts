@@ -103,10 +103,7 @@ export type FailureCause =
 export type TaskFailure = {
   readonly code: TaskFailureCode
   readonly cause: FailureCause
-  /**
-   * Whether an upstream call may have done paid work. If not, a failed synchronous task frees its idempotency
-   * key.
-   */
+  /** Whether an upstream call may have done paid work. */
   readonly workPossible: boolean
   /**
    * After how long a client may try again: what is left of an upstream's Retry-After, or our own wait for a channel.

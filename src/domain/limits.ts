@@ -67,10 +67,9 @@ export const refusalsMax = 100
 export const cooldownMsMax = 15 * 60_000
 
 /**
- * Limit for one wait of a synchronous task for a channel, such as the wait for the end of a cooldown. If the gate would
- * let the task wait longer, the task ends at once. A task in line for a place waits a second or less each time and then
- * asks again, so this limit does not apply to the whole time in line. Nor does it apply to the pause after an unknown
- * outcome.
+ * Limit for one wait of a synchronous task for a channel, such as the wait for the end of a cooldown. If the task
+ * would wait longer, it ends at once. The limit applies neither to a task that stands in line for a place nor to the pause
+ * after an unknown outcome.
  */
 export const syncCooldownWaitMsMax = 5_000
 
@@ -89,12 +88,12 @@ export const unreadableStoreMsMax = 5 * 60_000
 /**
  * A process that makes calls shows that it lives: it sends a beat every second. It opens a call only while its last beat
  * is younger than `beatFreshMs`. Others count its calls as lost when it has been silent for `silentMs`. The time between
- * the two is what a call has from the gate to its first byte.
+ * the two is what a call has from the question for it to its first byte.
  */
 export const beatEveryMs = 1_000
 export const beatFreshMs = 8_000
 export const silentMs = 15_000
-/** Limit for the time from the question for a call to its first byte. `open_attempt` checks `beatFreshMs`. */
+/** Limit for the time from the question for a call to its first byte. */
 export const callWithinMs = silentMs - beatFreshMs
 /**
  * Only a process that was itself steady may say that another one is lost: for the last `silentMs` no two of its beats were
@@ -105,7 +104,7 @@ export const beatGapMsMax = 3_000
 export const beatTimeoutMs = 2_000
 
 /**
- * How long a worker waits before it asks the gate again for a task that it may not call for now, because a call of
+ * How long a worker waits before it decides again about a task that it may not call for now, because a call of
  * the task is under way in a present process, or because the worker's own process is not present.
  */
 export const callCheckMs = 2_500

@@ -92,13 +92,14 @@ export async function acceptTask(deps: AcceptTaskDeps, input: AcceptInput): Prom
     fingerprint: sha256(canonicalRequest(input.request)),
     keyDigest: input.idempotencyKey && sha256(input.idempotencyKey),
   }
-  const unsupported =
+  const refusal =
     checkSupported(input, deps.capabilities) ?? (await checkRefused(deps, input.request))
   for (let tries = 0; tries < triesMax; tries += 1) {
-    const answer = unsupported === undefined ? await acceptNew(deps, submission) : fail(unsupported)
-    const isFinal = unsupported === undefined && answer !== 'key_taken'
-    const replayed = isFinal ? undefined : await replay(deps, submission)
-    if (replayed !== undefined) return replayed
+    const answer = refusal === undefined ? await acceptNew(deps, submission) : fail(refusal)
+    // The insert has seen that the key is free. A refusal has not looked.
+    if (refusal === undefined && answer !== 'key_taken') return answer
+    const earlier = await replay(deps, submission)
+    if (earlier !== undefined) return earlier
     if (answer !== 'key_taken') return answer
   }
   throw new Error('Bug: an idempotency key is taken, and yet names no task')

@@ -5,6 +5,7 @@ import { makeDue } from '../store/reconcile/claims.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Recorders } from '../telemetry/metrics.ts'
 import type { ProduceImage } from './produceImage.ts'
+import type { Stage } from './takeStep.ts'
 
 export type DirectRuns = ReturnType<typeof createDirectRuns>
 
@@ -41,7 +42,8 @@ export function createDirectRuns(deps: DirectRunsDeps) {
       held = 1
     }
     if (slotFrom === 'now') hold()
-    const onStage = () => {
+    const onStage = ({ stage }: Stage) => {
+      if (stage === 'waiting') return
       called = true
       hold()
     }

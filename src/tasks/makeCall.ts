@@ -8,8 +8,8 @@ import { elapsedMs, retryFor } from './timeLimits.ts'
 
 type Outcome = Pick<AttemptClose, 'class' | 'evidence' | 'retryAfterMs' | 'nativeRejection'>
 
-/** What an attempt is closed with when this process stops in the middle of it. Its answer may be stored. */
-const givenUp: Outcome = { class: 'unknown', evidence: { reason: 'worker_lost' } }
+/** What an attempt is closed with after an error. As for a lost worker, its answer may be stored. */
+const lostOutcome: Outcome = { class: 'unknown', evidence: { reason: 'worker_lost' } }
 
 /** When the lease is moved to the hard end: soon after the time by which the call is over in any case. */
 const leaseMovesAfterMs = 5_000
@@ -33,7 +33,7 @@ export async function makeCall(
   const { attempts, blobs } = deps
   const { n, channel, answerId, request, model, upstreamKey, timeoutMs } = attempt
   const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt)
-  let unrecorded: Outcome | undefined = givenUp
+  let unrecorded: Outcome | undefined = lostOutcome
   const moveLease = () => {
     retryFor(leftMs(), () => attempts.extendLease(taskId, n)).catch(() => {})
   }

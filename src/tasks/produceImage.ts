@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assertNever } from '../domain/assertNever.ts'
+import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import type { Wait } from '../domain/gate/taskFacts.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
@@ -11,8 +12,8 @@ import { notPresent, takeStepInLine } from './takeStep.ts'
 /** How far `produceImage` brought the task. Expected ends are results, not exceptions. */
 export type ProduceResult =
   | { readonly kind: 'succeeded' }
-  /** The task ended now without an image. */
-  | { readonly kind: 'failed'; readonly failure: TaskFailure }
+  /** The task ended now without an image. `channel`: of its last attempt. */
+  | { readonly kind: 'failed'; readonly failure: TaskFailure; readonly channel?: string }
   /** The task had already ended, or does not exist. */
   | Over
   /** Run `produceImage` again after `delayMs`. The delay contains its jitter. */
@@ -52,14 +53,15 @@ export function createProduceImage(deps: ProduceImageDeps): ProduceImage {
         }
         case 'wait': {
           const { inLine: _, ...wait } = step
+          // The pause after an unknown outcome is always Temporal's, whose UI then shows the try and its reason.
           if (step.delayMs > shortWaitMsMax || step.reason === 'backoff') return wait
           await sleep(step.delayMs, undefined, { signal }).catch(() => {})
           break
         }
         case 'end': {
-          const { failure, attempts } = step
+          const { failure, attempts, channel } = step
           const result = await deps.attempts.failTask(taskId, failure, attempts)
-          if (result === 'failed') return { kind: 'failed', failure }
+          if (result === 'failed') return { kind: 'failed', failure, ...defined({ channel }) }
           if (result === 'succeeded') return { kind: 'succeeded' }
           break
         }

@@ -44,7 +44,11 @@ export function createStartRuns(deps: {
       if (running.size >= startsMax || ofAccount.length >= startsOfAccountMax) {
         return leave(start.taskId, 'full')
       }
-      const one = startNow(start).finally(() => running.delete(one))
+      const one = startNow(start)
+        .catch((error: unknown) =>
+          log.error('start failed unexpectedly', { taskId: start.taskId, error }),
+        )
+        .finally(() => running.delete(one))
       running.set(one, start.accountId)
     },
     /** Returns the number of starts under way. */

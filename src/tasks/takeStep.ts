@@ -1,4 +1,5 @@
 import { assertNever } from '../domain/assertNever.ts'
+import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import { nextStep } from '../domain/gate/nextStep.ts'
 import type { Places } from '../domain/gate/places.ts'
@@ -48,13 +49,12 @@ export type ProduceInput = {
 }
 
 /**
- * The stage of an attempt. The worker sends it to Temporal as the details of its heartbeats. A lookup of the task reads
- * it there to compute its Retry-After.
+ * What `produceImage` does with the task: it makes a call or stores its answer, or the task stands in line. The worker
+ * sends it to Temporal as the details of its heartbeats, where a lookup of the task reads it.
  */
-export type Stage = {
-  readonly stage: 'calling' | 'storing'
-  readonly channel: string
-}
+export type Stage =
+  | { readonly stage: 'calling' | 'storing'; readonly channel: string }
+  | { readonly stage: 'waiting' }
 
 /** A task stands in line this long in its slot. Then Temporal keeps its wait. */
 const lineMsMax = 15_000
@@ -64,7 +64,13 @@ export const notPresent = { kind: 'wait', delayMs: callCheckMs, reason: 'not_pre
 
 type Step =
   | Exclude<NextStep, { kind: 'call' | 'end' }>
-  | { readonly kind: 'end'; readonly failure: TaskFailure; readonly attempts: number }
+  | {
+      readonly kind: 'end'
+      readonly failure: TaskFailure
+      readonly attempts: number
+      /** The channel of the last attempt. */
+      readonly channel?: string
+    }
   | Over
   /** The row has changed since its facts were read. */
   | { readonly kind: 'changed' }
@@ -81,7 +87,7 @@ export type Opened = {
 
 /**
  * Returns the next step of a task. While its channels are full, the task stands in line for a place. A newcomer does not
- * take the place of a task that waits.
+ * take the place of a task that waits for the same model. The line of another model may wait only for that model.
  */
 export async function takeStepInLine(
   deps: ProduceImageDeps,
@@ -105,6 +111,7 @@ export async function takeStepInLine(
     const asked = await takeStep(deps, input, looked, again.facts)
     return asked.kind === 'wait' && asked.inLine !== undefined ? undefined : asked
   }
+  input.onStage?.({ stage: 'waiting' })
   return (await deps.places.wait(waiter, ask, { limitMs, signal: input.signal })) ?? step
 }
 
@@ -117,7 +124,13 @@ async function takeStep(
 ): Promise<Step> {
   const givenUp = input.giveUp === true
   const step = nextStep(facts, { callsMax: deps.callsMax, jitter: deps.random(), looked, givenUp })
-  if (step.kind === 'end') return { ...step, attempts: facts.attempts }
+  if (step.kind === 'end') {
+    return {
+      ...step,
+      attempts: facts.attempts,
+      ...defined({ channel: facts.past.at(-1)?.channel }),
+    }
+  }
   if (step.kind !== 'call') return step
   const opened = await open(deps, input, facts, step)
   return opened.kind === 'full'
@@ -125,10 +138,12 @@ async function takeStep(
     : opened
 }
 
-/** The facts with further channels on which there is no place. */
+/** The facts with further channels on which there is no place. A channel that has a bar keeps it. */
 function withFull(facts: TaskFacts, names: readonly string[]): TaskFacts {
   const channels = facts.channels.map((state) =>
-    names.includes(state.channel.name) ? { bar: 'full' as const, ...state } : state,
+    state.bar === undefined && names.includes(state.channel.name)
+      ? { ...state, bar: 'full' as const }
+      : state,
   )
   return { ...facts, channels }
 }

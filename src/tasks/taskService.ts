@@ -50,7 +50,7 @@ export function createTaskService(given: TaskServiceDeps) {
       return view === undefined ? fail({ tag: 'task_not_found' }) : succeed(view)
     },
     /**
-     * Returns what the workflow of a live task did at most about two seconds ago. Returns `undefined` when Temporal
+     * Returns what the workflow of a live task did a few seconds ago. Returns `undefined` when Temporal
      * knows no more than PostgreSQL, does not answer in 250 ms, or has too many such questions under way. See
      * `readRunStage.ts`.
      */

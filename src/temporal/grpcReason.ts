@@ -21,3 +21,8 @@ export function grpcReason(error: unknown): string {
   if (isGrpcServiceError(status)) return statusNames[status.code] ?? 'UNKNOWN'
   throw error
 }
+
+/** Returns when the error is a failed call to Temporal. Any other error is a bug, so this throws it again. */
+export function rethrowBug(error: unknown): void {
+  grpcReason(error)
+}

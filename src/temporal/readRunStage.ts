@@ -73,12 +73,11 @@ function runStageOf(
 
 /**
  * Returns the stage in the last heartbeat. Returns `calling` also when there is no heartbeat yet, or when the last
- * one has no stage: the activity then asks the gate, waits a short time, or has just begun its call.
+ * one has no stage: the activity then decides, waits a short time, or has just begun its call.
  */
-function stageOf(activity: PendingActivity): 'calling' | 'storing' {
+function stageOf(activity: PendingActivity): 'calling' | 'storing' | 'waiting' {
   const payload = activity.heartbeatDetails?.payloads?.[0]
   const detail: unknown = payload && defaultPayloadConverter.fromPayload(payload)
-  const isStoring =
-    typeof detail === 'object' && detail !== null && 'stage' in detail && detail.stage === 'storing'
-  return isStoring ? 'storing' : 'calling'
+  const said = typeof detail === 'object' && detail !== null && 'stage' in detail && detail.stage
+  return said === 'storing' || said === 'waiting' ? said : 'calling'
 }

@@ -9,7 +9,7 @@ import {
 import type { Temporal } from './connect.ts'
 import { workflowIdOf } from '../domain/ids.ts'
 import type { TaskStart } from '../domain/tasks/taskStart.ts'
-import { grpcReason } from './grpcReason.ts'
+import { rethrowBug } from './grpcReason.ts'
 
 export type StartTask = ReturnType<typeof createStartTask>
 
@@ -51,7 +51,7 @@ export function createStartTask({ client, withDeadline }: Temporal, produceTimeo
       return true
     } catch (error) {
       if (error instanceof WorkflowExecutionAlreadyStartedError) return true
-      grpcReason(error)
+      rethrowBug(error)
       return false
     }
   }

@@ -75,6 +75,7 @@ export function exchange(
     dispatcher.dispatch(options, {
       onRequestStart: (started) => {
         controller = started
+        // Whatever the reason: `send` knows whether the call began.
         if (signal.aborted || !begin()) timeOut()
         startedAtMs = performance.now()
       },

@@ -189,8 +189,15 @@ describe('a claim', () => {
     const second = await claimOne()
     expect(second).toMatchObject({ deliveryId: first.deliveryId, claim: 2, tries: 0 })
     // The first process was stopped and comes back: only a success counts.
+    const gone = { httpStatus: 410, durationMs: 1 }
     await recordTry(world.pool, first, outcome, again)
+    await recordTry(world.pool, first, gone, { kind: 'gone' })
     expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
+    const { rows } = await world.pool.query(
+      'select status, failing_since from webhook where webhook_id = $1',
+      [webhook.id],
+    )
+    expect(rows).toEqual([{ status: 'active', failing_since: null }])
     await recordTry(world.pool, first, { httpStatus: 200, durationMs: 1 }, { kind: 'delivered' })
     expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ http_status: 200 }] }])
     await recordTry(world.pool, second, outcome, again)

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import type { AttemptClose } from '../../src/store/attempts/closeAttempt.ts'
 import type { OpenInput } from '../../src/store/attempts/openAttempt.ts'
+import type { Stage } from '../../src/tasks/takeStep.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
@@ -68,7 +68,7 @@ describe('produceImage', () => {
     const { call, calls } = countedUpstream(rejected)
     const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
     const failure = { code: 'content_policy_violation', cause: 'rejected', workPossible: false }
-    expect(await produce({ taskId })).toEqual({ kind: 'failed', failure })
+    expect(await produce({ taskId })).toEqual({ kind: 'failed', failure, channel: 'b-main' })
     expect(await produce({ taskId })).toEqual({ kind: 'over', end: failure })
     expect(calls()).toBe(1)
     expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, available: 1000 })
@@ -310,12 +310,15 @@ describe('on a full channel', () => {
     const holder = await insertTask(world.pool)
     await openAttempt(attempts, holder.taskId, { channel })
     const [waiting, newcomer] = [await insertTask(world.pool), await insertTask(world.pool)]
-    const first = produce({ taskId: waiting.taskId })
-    await sleep(100)
+    const stages: string[] = []
+    const onStage = ({ stage }: Stage) => stages.push(stage)
+    const first = produce({ taskId: waiting.taskId, onStage })
+    await until('a task in line', () => stages.includes('waiting') || undefined)
     const evidence = { reason: 'no_image' } as const
     await attempts.closeAttempt({ taskId: holder.taskId, n: 1, class: 'rejected', evidence })
     const second = produce({ taskId: newcomer.taskId })
     await Promise.all([first, second])
     expect(order).toEqual([`${waiting.taskId}-1`, `${newcomer.taskId}-1`])
+    expect(stages).toEqual(['waiting', 'calling', 'storing'])
   })
 })

@@ -95,8 +95,9 @@ describe('the stage of a run', () => {
     expect(leftMs).toBeLessThanOrEqual(601_000)
   })
 
-  it('distinguishes a call from storing its answer', async () => {
+  it('distinguishes a call, storing its answer, and standing in line', async () => {
     const storing = Promise.withResolvers<void>()
+    const inLine = Promise.withResolvers<void>()
     const answer = Promise.withResolvers<ProduceResult>()
     const start = scripts.add({
       produce: [
@@ -104,6 +105,8 @@ describe('the stage of a run', () => {
           onStage?.({ stage: 'calling', channel: 'b-main' })
           await storing.promise
           onStage?.({ stage: 'storing', channel: 'b-main' })
+          await inLine.promise
+          onStage?.({ stage: 'waiting' })
           return answer.promise
         },
       ],
@@ -111,10 +114,12 @@ describe('the stage of a run', () => {
     await world.startTask(start)
     const ask = createReadRunStage(world.temporal)
     expect(await until('a stage', () => ask(start.taskId))).toEqual({ stage: 'calling' })
+    const seen = (stage: string) =>
+      until(stage, async () => (await ask(start.taskId))?.stage === stage || undefined)
     storing.resolve()
-    await until('storing', async () =>
-      (await ask(start.taskId))?.stage === 'storing' ? true : undefined,
-    )
+    await seen('storing')
+    inLine.resolve()
+    await seen('waiting')
     answer.resolve({ kind: 'succeeded' })
     await handleOf(world, start.taskId).result()
     await until('the end', async () => ((await ask(start.taskId)) === undefined ? true : undefined))

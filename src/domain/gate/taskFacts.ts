@@ -22,7 +22,7 @@ export type TaskFacts = {
   readonly requestBytes: number
   /** How many attempts were opened. */
   readonly attempts: number
-  /** The attempts, oldest first. Only the last one can be open. */
+  /** The closed attempts, oldest first. */
   readonly past: readonly PastAttempt[]
   readonly open?: OpenCall
   /** The channels of the task's family, in the order in which the task tries them (`orderChannels`). */

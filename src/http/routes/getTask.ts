@@ -89,7 +89,7 @@ function getTask(parts: ApiParts): AccountHandler {
       const isAsked = task.startedAtMs !== undefined && waitSeconds === undefined
       const stage = isAsked ? await parts.tasks.runStage(task.taskId) : undefined
       if (stage !== undefined) {
-        // An activity that waits for a place on a channel has not said yet what it does.
+        // An activity says what it does in its heartbeats, of which the first comes after seconds.
         const isInLine = stage.stage === 'calling' && task.status === 'queued'
         context.set('X-Task-Stage', isInLine ? 'waiting' : stage.stage)
       }

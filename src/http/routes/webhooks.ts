@@ -98,7 +98,9 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     path: '/v1/webhooks/{webhook_id}/enable',
     id: 'enableWebhook',
     summary: 'Enable a disabled webhook',
-    description: 'Ends from before are not delivered, but can be redelivered one by one.',
+    description:
+      'What was pending when it was disabled has failed, and can be redelivered one by one. Tasks that ended ' +
+      'while it was disabled have no delivery: read their records.',
     ...ofWebhook,
     answer: [200, 'The webhook.', webhook],
     run: ({ webhooks }, { caller, context }) => webhooks.enable(caller, webhookIdOf(context)),
@@ -111,7 +113,7 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     description: 'Sends `webhook.test`, and repeats it like any other event.',
     ...ofWebhook,
     answer: due,
-    errors: [...ofWebhook.errors, 'webhook_disabled'],
+    errors: [...ofWebhook.errors, 'webhook_disabled', 'too_many_tests'],
     run: ({ webhooks }, { caller, context }) => webhooks.test(caller, webhookIdOf(context)),
   }),
   jsonRoute({

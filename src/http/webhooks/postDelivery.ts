@@ -28,7 +28,8 @@ type Options = {
 
 /**
  * Creates the function that posts an event to a receiver. It connects to addresses that webhooks may reach, follows no
- * redirect, uses no proxy, and ends after `timeoutMs` at most. It never throws.
+ * redirect, uses no proxy, and ends after `timeoutMs` at most. What a receiver does is an outcome: it throws only when the
+ * secrets cannot sign.
  */
 export function createPostDelivery({
   webhookPrivate,
@@ -37,13 +38,14 @@ export function createPostDelivery({
 }: Pick<Options, 'webhookPrivate'> & Partial<Options>): PostDelivery {
   const options = { webhookPrivate, resolveHost, timeoutMs }
   return async (post) => {
+    const headers = signedHeaders(post, Date.now())
     const signal = AbortSignal.timeout(timeoutMs)
     let client: Client | undefined
     try {
       const url = new URL(post.url)
       requireAllowed(url, webhookPrivate)
       client = createClient(url, options)
-      return await send(client, url, post, signal)
+      return await send(client, url, { headers, body: post.body }, signal)
     } catch (error) {
       return { error: signal.aborted ? 'timeout' : errorOf(error) }
     } finally {
@@ -92,14 +94,13 @@ function createClient(
 async function send(
   client: Client,
   url: URL,
-  post: Post,
+  sent: { readonly headers: Record<string, string>; readonly body: Post['body'] },
   signal: AbortSignal,
 ): Promise<PostOutcome> {
   const answer = await client.request({
     method: 'POST',
     path: `${url.pathname}${url.search}`,
-    headers: signedHeaders(post, Date.now()),
-    body: post.body,
+    ...sent,
     signal,
     reset: true,
   })

@@ -18,7 +18,7 @@ export type AttemptClose = {
   readonly nativeRejection?: JsonObject | undefined
   /** Close the attempt only if it stores its answer here: its worker does not know whether it was opened. */
   readonly answerId?: string
-  /** The places of the attempt's channel, half of which it keeps at its first refusal. Default 2. */
+  /** The places of the attempt's channel, half of which it keeps at its first refusal. Needed only for a refusal. */
   readonly concurrencyMax?: number
 }
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { beatFreshMs } from '../../domain/limits.ts'
 import type { ModelId } from '../../domain/models/models.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
@@ -58,8 +59,19 @@ export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenRes
   const [row] = await runStatement<OpenRow>(pool, {
     name: 'open-attempt',
     text: `select outcome, model, key_n as "keyN", hard_end_ms as "hardEndMs", request
-      from open_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    values: [taskId, n, answerId, processId, via, name, concurrencyMax, timeoutMs, leaseGraceMs],
+      from open_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    values: [
+      taskId,
+      n,
+      answerId,
+      processId,
+      via,
+      name,
+      concurrencyMax,
+      timeoutMs,
+      leaseGraceMs,
+      beatFreshMs,
+    ],
   })
   if (row === undefined) throw new Error('Bug: open_attempt returned no row')
   if (row.outcome !== 'opened') return { kind: row.outcome }

@@ -22,7 +22,8 @@ export async function readQueue(pool: Pool, channels: readonly Channel[]): Promi
   return rows[0].queue
 }
 
-/** The bars of the channels are read once for each model. A pause after an unknown outcome takes 38 s at most. */
+/** The bars of the channels are read once for each model. A pause after an unknown outcome takes 38 s
+ * at most, unless the upstream asked for more. */
 const queueSql = `
   with live as materialized (
     select task_id, account_id, family, model, status, created_at, attempts, open_attempt

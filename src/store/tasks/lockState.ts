@@ -14,7 +14,8 @@ type State = {
 
 /**
  * Reads why an end did not happen. PostgreSQL skips a row that does not match when a statement begins, without waiting
- * for the transaction that is changing it. This read waits for that transaction.
+ * for the transaction that is changing it. This read waits for that transaction. With a pool, the lock itself is gone when
+ * this returns.
  */
 export async function lockState(
   pool: Pool | PoolClient,

@@ -68,20 +68,20 @@ export async function redeliver(
 
 /**
  * Inserts a delivery of `webhook.test`. Test deliveries belong to no task, so no purge deletes them: the oldest
- * ended ones beyond `testDeliveriesMax` are deleted here. Returns `undefined` when the webhook is not active, and
+ * ended ones beyond `testDeliveriesMax` are deleted here. Returns `disabled` when the webhook is not active, and
  * `too_many` when that many tests are pending.
  */
 export async function insertTestDelivery(
   pool: Pool,
   webhookId: string,
-): Promise<DeliveryJson | 'too_many' | undefined> {
-  return withTransaction<DeliveryJson | 'too_many' | undefined>(pool, async (client) => {
+): Promise<DeliveryJson | 'too_many' | 'disabled'> {
+  return withTransaction<DeliveryJson | 'too_many' | 'disabled'>(pool, async (client) => {
     // Two tests of one webhook take turns, so that the second one counts the first.
     const { rowCount } = await client.query(
       `select from webhook where webhook_id = $1 and status = 'active' for no key update`,
       [webhookId],
     )
-    if (rowCount === 0) return undefined
+    if (rowCount === 0) return 'disabled'
     const pending = await client.query(
       `select from webhook_delivery where webhook_id = $1 and task_id is null and status = 'pending'`,
       [webhookId],
@@ -93,12 +93,15 @@ export async function insertTestDelivery(
          order by (status = 'pending') desc, created_at desc offset $2)`,
       [webhookId, testDeliveriesMax - 1],
     )
-    const { rows } = await client.query<Row<DeliveryJson>>(
+    const {
+      rows: [made],
+    } = await client.query<Row<DeliveryJson>>(
       `insert into webhook_delivery (delivery_id, webhook_id, event)
        values (${newDeliveryIdSql}, $1, 'webhook.test') returning ${deliveryColumns}`,
       [webhookId],
     )
-    return rows[0] && defined(rows[0])
+    if (made === undefined) throw new Error('Bug: an insert returned no row')
+    return defined(made)
   })
 }
 

@@ -30,7 +30,7 @@ export async function recordTry(
   { httpStatus, error, durationMs }: TryOutcome,
   verdict: Verdict,
 ): Promise<void> {
-  await runStatement(pool, {
+  const changed = await runStatement(pool, {
     name: 'record-try',
     text: recordSql,
     values: [
@@ -45,7 +45,7 @@ export async function recordTry(
       verdict.kind === 'gone',
     ],
   })
-  if (verdict.kind === 'gone') await endPending(pool, claimed.webhookId)
+  if (verdict.kind === 'gone' && changed.length > 0) await endPending(pool, claimed.webhookId)
 }
 
 function statusAfter(verdict: Verdict): 'pending' | 'delivered' | 'failed' {
@@ -71,8 +71,11 @@ const recordSql = `
         || jsonb_build_array($6::jsonb || jsonb_build_object('at',
           ${isoSql(`(clock_timestamp() - $7::float8 * interval '1 millisecond')`, 'MS')}))
     where delivery_id = $1 and status = 'pending' and (claim = $2 or $4 = 'delivered')
+    returning 1
   )
   update webhook set
     failing_since = case when $4 = 'delivered' then null else coalesce(failing_since, clock_timestamp()) end,
     status = case when $9 and status = 'active' then 'disabled' else status end
-  where webhook_id = $3 and ((failing_since is null) = ($4 <> 'delivered') or $9)`
+  where webhook_id = $3 and ((failing_since is null) = ($4 <> 'delivered') or $9)
+    and ($4 = 'delivered' or exists (select from recorded))
+  returning 1`

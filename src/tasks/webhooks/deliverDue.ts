@@ -26,8 +26,6 @@ export function createDeliverDue(deps: TryDeliveryDeps) {
   let woken = new AbortController()
   let running = Promise.resolve()
 
-  /** PostgreSQL cannot be used. What is due stays due, and a claimed delivery is due again after its claim. */
-  const onError = (error: unknown) => deps.log.warn('webhook not tried', { error })
   // Without a reason, Node would make an error with its stack for each end.
   const wake = () => woken.abort('woken')
 
@@ -48,14 +46,17 @@ export function createDeliverDue(deps: TryDeliveryDeps) {
     try {
       return await claimDue(deps.pool, { places, failingToo })
     } catch (error) {
-      onError(error)
+      // PostgreSQL cannot be used. What is due stays due.
+      deps.log.warn('webhook not tried', { error })
       return []
     }
   }
 
   function begin(delivery: ClaimedDelivery): void {
+    const { webhookId } = delivery
     const trying = tryDelivery(deps, delivery)
-      .catch(onError)
+      // The delivery is due again when its claim has ended, though its receiver may have it already.
+      .catch((error: unknown) => deps.log.warn('webhook try not recorded', { webhookId, error }))
       .finally(() => {
         underWay.delete(trying)
         wake()

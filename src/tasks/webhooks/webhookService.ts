@@ -85,7 +85,7 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       const webhook = await read(caller, webhookId)
       if (!webhook.ok) return webhook
       const delivery = await deliveries.insertTestDelivery(pool, webhookId)
-      if (delivery === undefined) return fail({ tag: 'webhook_disabled' })
+      if (delivery === 'disabled') return fail({ tag: 'webhook_disabled' })
       if (delivery === 'too_many') return fail({ tag: 'too_many_tests' })
       return succeed(delivery)
     },

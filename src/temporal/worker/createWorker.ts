@@ -85,7 +85,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
         workers = await createWorkers(connection, options)
         return connection
       } catch (error) {
-        await connection?.close()
+        // A worker that was made before another one was refused still holds the connection.
+        await connection?.close().catch(() => {})
         if (tries === 1) options.onUnreachable(error)
         await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {})
       }

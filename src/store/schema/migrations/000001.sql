@@ -1,4 +1,5 @@
--- The whole schema: accounts and money, tasks and their attempts, channels, and the installation.
+-- The whole schema: accounts and money, the audit of operators, tasks and their attempts, channels, webhooks, and the
+-- installation.
 --
 -- Only PostgreSQL's clock decides deadlines, expiry and cooldowns, so the clocks of the API and worker
 -- machines need not agree. Transactions lock rows in this order: task, channel, attempt, cooldown, budget, balance.
@@ -342,7 +343,7 @@ create table attempt (
   answer_id text not null,
   -- The process that makes the call.
   process_id text not null,
-  -- How the task came to the process: as an offer, or through the activity of its workflow.
+  -- How the task came to the process: in a direct run (`offer`), or through the activity of its workflow.
   via text not null check (via in ('offer', 'workflow')),
 
   opened_at timestamptz not null default clock_timestamp(),
@@ -548,7 +549,7 @@ end $$;
 -- again with the same answer, it says `opened` again, so that a lost reply costs nothing.
 create function open_attempt(
   the_task text, the_n integer, the_answer text, the_process text, the_via text,
-  the_channel text, concurrency_max integer, timeout_ms float8, lease_grace_ms float8
+  the_channel text, concurrency_max integer, timeout_ms float8, lease_grace_ms float8, beat_fresh_ms float8
 ) returns table (
   outcome text,
   model text,
@@ -576,7 +577,7 @@ begin
       when t.open_attempt is not null or t.attempts <> the_n - 1 or t.deadline_at <= clock_timestamp() then 'changed'
       when not exists (
         select from worker_process p
-        where p.process_id = the_process and p.seen_at > clock_timestamp() - interval '8 seconds'
+        where p.process_id = the_process and p.seen_at > clock_timestamp() - beat_fresh_ms * interval '1 millisecond'
       ) then 'not_present'
       else (select bar from channel_bar(the_channel, t.model, concurrency_max))
     end;

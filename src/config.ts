@@ -69,7 +69,10 @@ const variables = z.object({
   TEMPORAL_UI_PORT: port(8233),
   POSTGRES_PORT: port(5433),
   SIMULATOR_PORT: port(8090),
-  BLOB_STORE: z.url({ protocol: /^(file|s3)$/ }).optional(),
+  BLOB_STORE: z
+    .string()
+    .regex(/^(file:\/\/\/|s3:\/\/[^/])/, 'must be file:///absolute/directory or s3://bucket/prefix')
+    .optional(),
   SIGNING_KEYS: text.optional(),
   KEY_PEPPER: text.optional(),
   WEBHOOK_KEYS: text.optional(),

@@ -25,6 +25,15 @@ describe('the default configuration', () => {
   })
 })
 
+it.each(['blobs', '/var/blobs', 'http://bucket/prefix', 's3:///prefix', 'file://blobs/x'])(
+  'BLOB_STORE is refused with the forms that it has: %j',
+  (BLOB_STORE) => {
+    expect(() => readConfig({ BLOB_STORE })).toThrow(
+      /BLOB_STORE: must be file:\/\/\/absolute\/directory/,
+    )
+  },
+)
+
 describe('ASSET_REDIRECT=on', () => {
   it('needs a bucket, because files have no addresses', () => {
     expect(readConfig({}).assetRedirect).toBe(false)

@@ -11,7 +11,7 @@ export type OpenBlobStore = {
 /**
  * Opens the store that `BLOB_STORE` names: `file:///dir` or `s3://bucket/prefix`. By default, an S3 request
  * has the bucket in its path, which every S3 server understands. With `?addressing=virtual`, the bucket is in
- * the host name. For any other address, throws an error that says which forms are allowed.
+ * the host name. Any other address throws, because the configuration has refused it.
  */
 export async function openBlobStore(url: string): Promise<OpenBlobStore> {
   const parsed = URL.parse(url)
@@ -20,7 +20,7 @@ export async function openBlobStore(url: string): Promise<OpenBlobStore> {
     return { store: await createFileBlobStore(directory), close: async () => {} }
   }
   if (parsed?.protocol === 's3:' && parsed.hostname !== '') return await openS3(parsed)
-  throw new Error('BLOB_STORE must be file:///absolute/directory or s3://bucket/prefix')
+  throw new Error(`Bug: BLOB_STORE is of no known form`)
 }
 
 async function openS3(url: URL): Promise<OpenBlobStore> {

@@ -53,7 +53,11 @@ function topup(context: CliContext): Command {
     'account topup acme -5000',
   )
     .argument('<credits>', 'whole number; below 0 takes credits back', parseTopup)
-    .option('--id <text>', 'your name for this topup: given again, it moves nothing', parseTopupId)
+    .option(
+      '--id <text>',
+      'your name for this topup of the account: given again, it moves nothing',
+      parseTopupId,
+    )
     .action(async (name: string, credits: number, { id }: { readonly id?: string }) => {
       const topup = { name, credits, ...defined({ topupId: id }) }
       const topped = await accounts.topUpAccount(await context.operator(), topup)

@@ -73,7 +73,7 @@ export function createServer(
   }
 
   function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const refuse = () => answerBrokenRequest(error, socket, anyOrigin)
+    const refuse = () => refuseOn(socket, failureOf(error.code), anyOrigin)
     const latest = latestAnswers.get(socket)
     if (latest === undefined) refuse()
     // The rest of a body that is read on after an early answer is broken. Its request has its answer already.
@@ -87,6 +87,10 @@ export function createServer(
   }
 
   server.on('request', onRequest)
+  // An expectation that a server does not know may be ignored (RFC 9110, section 10.1.1).
+  server.on('checkExpectation', onRequest)
+  const noTunnel: HttpFailure = { tag: 'method_not_allowed', allow: [] }
+  server.on('connect', (_request, socket) => refuseOn(socket, noTunnel, anyOrigin))
   server.on('clientError', onClientError)
   return server
 }
@@ -122,19 +126,15 @@ function readRestAfter(request: IncomingMessage, response: ServerResponse): void
 const closeTimeoutMs = 10_000
 
 /**
- * Answers a request that Node's HTTP parser could not read, and closes the connection. The body is an error in the
- * full envelope. It quotes neither the client's bytes nor the parser's message.
+ * Answers what is no request for the application, such as bytes that Node's HTTP parser could not read, and closes the
+ * connection. The body is an error in the full envelope. It quotes neither the client's bytes nor the parser's message.
  */
-function answerBrokenRequest(
-  error: NodeJS.ErrnoException,
-  socket: Duplex,
-  anyOrigin: boolean,
-): void {
+function refuseOn(socket: Duplex, failure: HttpFailure, anyOrigin: boolean): void {
   // The parser reports every further packet of a broken connection.
   if (!socket.writable) return
   const timer = setTimeout(() => socket.destroy(), closeTimeoutMs)
   socket.once('close', () => clearTimeout(timer))
-  const answer = errorReply(failureOf(error.code))
+  const answer = errorReply(failure, 'CONNECT')
   const requestId = newRequestId()
   const body = JSON.stringify(errorBody(answer, 'full', requestId))
   socket.end(
@@ -146,6 +146,7 @@ function answerBrokenRequest(
       ...(anyOrigin ? ['Access-Control-Allow-Origin: *'] : []),
       'X-Content-Type-Options: nosniff',
       `x-request-id: ${requestId}`,
+      ...Object.entries(answer.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
       'Connection: close',
       '',
       body,

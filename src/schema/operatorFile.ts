@@ -126,6 +126,11 @@ function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
 
 function* channelFaults(index: number, channel: z.infer<typeof channelFields>): Generator<Fault> {
   const { family, apiKeyEnv, apiKeyFile, paths = {} } = channel
+  for (const model of modelIds) {
+    if (channel.models[model] !== undefined && familyOf(model) !== family) {
+      yield [['channels', index, 'models', model], 'is a model of the other family']
+    }
+  }
   if ((apiKeyEnv === undefined) === (apiKeyFile === undefined)) {
     yield [['channels', index, 'apiKeyEnv'], 'give either apiKeyEnv or apiKeyFile']
   }

@@ -31,7 +31,8 @@ export async function openStores(
   log: Logger,
   { database, ...options }: StoresOptions,
 ): Promise<Stores> {
-  const blobStore = await openBlobStore(config.blobStoreUrl)
+  const cannotBeUsed = explaining('BLOB_STORE cannot be used')
+  const blobStore = await openBlobStore(config.blobStoreUrl).catch(cannotBeUsed)
   const pool = createPool({
     ...options,
     databaseUrl: database.url,
@@ -42,7 +43,7 @@ export async function openStores(
     await blobStore.close()
   }
   try {
-    const storeId = await blobStore.store.storeId().catch(explaining('BLOB_STORE cannot be used'))
+    const storeId = await blobStore.store.storeId().catch(cannotBeUsed)
     await reached(database, async () => {
       await requireSchema(pool)
       await claimStoreId(pool, storeId)

@@ -95,10 +95,3 @@ describe('a blob store that hangs', () => {
     ])
   })
 })
-
-it.each(['blobs', '/var/blobs', 'http://bucket/prefix', 's3:///prefix', 'file://blobs/x'])(
-  'the address %j of a blob store is refused with a sentence that names the variable',
-  async (url) => {
-    await expect(openBlobStore(url)).rejects.toThrow(/^BLOB_STORE must be/)
-  },
-)

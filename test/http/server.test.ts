@@ -122,6 +122,12 @@ describe('a malformed request', () => {
     ['length and chunks', `${plain}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
     ['NUL in a header', `${plain}X: a\0b\r\n\r\n`, 400],
     ['no path', 'GET http:// HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404],
+    ['a tunnel', 'CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n', 405],
+    [
+      'an unknown expectation',
+      `${plain.replace('healthz', 'none')}Expect: x\r\nConnection: close\r\n\r\n`,
+      404,
+    ],
     ['headers beyond 16 KiB', `${plain}X: ${'a'.repeat(17_000)}\r\n\r\n`, 431],
     ['a chunk without a size', `${chunked}zz\r\n`, 400],
   ])('is refused in the same envelope: %s', async (_what, bytes, status) => {

@@ -55,6 +55,7 @@ describe('a wrong field of a channel', () => {
     ['weight', { apiKeyEnv: 'KEY', weight: 1_001 }],
     ['query.a b', { apiKeyEnv: 'KEY', query: { 'a b': '1' } }],
     ['query.version', { apiKeyEnv: 'KEY', query: { version: '' } }],
+    ['models.familya-3-pro-image', { apiKeyEnv: 'KEY', models: { 'familya-3-pro-image': 'a' } }],
     ['paths', { apiKeyEnv: 'KEY', paths: { edits: '/edits' } }],
     ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: 'generate' } }],
     ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: '/a?b=1' } }],

@@ -41,7 +41,7 @@ describe('an attempt', () => {
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeCloseTo(35, 0)
   })
 
-  it('keeps the upstream key after an unknown outcome, and gets a new one after a refusal', async () => {
+  it('keeps the upstream key after an unknown outcome, and gets a new one after a refusal; no refusal makes a cancel possible after it [cancel-3]', async () => {
     const { attempts, channel } = await ownChannel('keys')
     const keysOf = async (...outcomes: readonly (typeof unknown | typeof refused)[]) => {
       const { taskId } = await insertTask(world.pool)
@@ -52,6 +52,7 @@ describe('an attempt', () => {
         await attempts.closeAttempt({ taskId, n, ...outcome })
         await world.pool.query(`delete from cooldown where channel = 'keys'`)
       }
+      expect(await attempts.cancelTask(taskId, 'asked')).toBe('work_possible')
       return keys
     }
     expect(await keysOf(unknown, refused, unknown, refused)).toEqual(['-1', '-1', '-1', '-1'])

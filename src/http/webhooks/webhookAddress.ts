@@ -101,7 +101,8 @@ export function whyNotAddress(text: string, webhookPrivate: WebhookPrivate): str
   if (url === null) return 'it is not a URL'
   if (url.protocol === 'http:' && webhookPrivate === 'refuse') return 'it must begin with https://'
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'it must begin with https://'
-  if (url.username !== '' || url.password !== '') return 'it must not contain a user or a password'
+  // The URL parser drops the mark of an empty user.
+  if (/^\w+:\/*[^/?#]*@/.test(text)) return 'it must not contain a user or a password'
   const host = hostOf(url)
   const isRefused =
     isIP(host) === 0

@@ -63,6 +63,7 @@ describe('the address of a webhook', () => {
     'https://[64:ff9b:1::8.8.8.8]/',
     'https://user@example.com/',
     'https://:password@example.com/',
+    'https://@example.com/',
     'ftp://example.com/',
     'example.com',
     ' https://example.com/',

@@ -7,7 +7,6 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { blobStoreContract } from './blobStoreContract.ts'
 import { createBlobStore, putMsMax } from '../../src/blobs/blobStore.ts'
 import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
-import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 

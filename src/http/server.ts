@@ -134,6 +134,7 @@ function refuseOn(socket: Duplex, failure: HttpFailure, anyOrigin: boolean): voi
   if (!socket.writable) return
   const timer = setTimeout(() => socket.destroy(), closeTimeoutMs)
   socket.once('close', () => clearTimeout(timer))
+  // Of these failures only that of a tunnel names its request.
   const answer = errorReply(failure, 'CONNECT')
   const requestId = newRequestId()
   const body = JSON.stringify(errorBody(answer, 'full', requestId))

@@ -35,7 +35,10 @@ describe('the console', () => {
       await page.getByRole('link', { name: taskId }).waitFor()
       expect(page.url()).toContain(`idempotency_key=${key}`)
       await show('channels')
+      // Each view must be there: what is typed into the one before is lost with it.
+      await page.getByRole('heading', { name: 'Channels' }).waitFor()
       await page.getByRole('link', { name: 'Tasks', exact: true }).click()
+      await page.getByRole('heading', { name: 'Tasks' }).waitFor()
       await page.getByLabel('Account').fill(account.name)
       await page.keyboard.press('Enter')
       await page.getByRole('link', { name: taskId }).click()

@@ -33,7 +33,7 @@ describe('the console', () => {
       await page.keyboard.press('Enter')
       await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
       await page.getByRole('link', { name: taskId }).waitFor()
-      expect(page.url()).toContain(`idempotency_key=${key}`)
+      await expect.poll(() => page.url()).toContain(`idempotency_key=${key}`)
       await show('channels')
       // Each view must be there: what is typed into the one before is lost with it.
       await page.getByRole('heading', { name: 'Channels' }).waitFor()

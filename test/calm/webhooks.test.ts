@@ -155,7 +155,9 @@ describe.concurrent('the webhooks of an account', () => {
     expect((await client.call('GET', `/v1/webhooks/${id}`)).status).toBe(404)
     expect((await client.call('DELETE', `/v1/webhooks/${id}`)).status).toBe(404)
     const kept = 'select url from webhook where webhook_id = $1'
-    expect((await world.service.pool.query(kept, [id])).rows).toEqual([{ url: '' }])
+    const { rows } = await world.service.pool.query(kept, [id])
+    // The reconciler may have deleted the row already.
+    expect(rows.filter(({ url }) => url !== '')).toEqual([])
     await client.ended((await client.accepted(generateBody())).task_id)
     // The test event of another webhook comes later than a delivery of this one would.
     const other = await world.newHook()

@@ -44,6 +44,8 @@ const hostNames = z
     'must be host names or addresses without port, separated by commas',
   )
 
+const blobStoreForms = 'must be file:///absolute/directory or s3://bucket/prefix'
+
 const variables = z.object({
   HOST: text.default('127.0.0.1'),
   PORT: port(8080),
@@ -70,8 +72,8 @@ const variables = z.object({
   POSTGRES_PORT: port(5433),
   SIMULATOR_PORT: port(8090),
   BLOB_STORE: z
-    .string()
-    .regex(/^(file:\/\/\/|s3:\/\/[^/])/, 'must be file:///absolute/directory or s3://bucket/prefix')
+    .url({ protocol: /^(file|s3)$/, error: blobStoreForms, abort: true })
+    .regex(/^(file:\/\/\/|s3:\/\/[^/?#])/i, blobStoreForms)
     .optional(),
   SIGNING_KEYS: text.optional(),
   KEY_PEPPER: text.optional(),

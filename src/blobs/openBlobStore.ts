@@ -20,7 +20,7 @@ export async function openBlobStore(url: string): Promise<OpenBlobStore> {
     return { store: await createFileBlobStore(directory), close: async () => {} }
   }
   if (parsed?.protocol === 's3:' && parsed.hostname !== '') return await openS3(parsed)
-  throw new Error(`Bug: BLOB_STORE is of no known form`)
+  throw new Error('Bug: BLOB_STORE is of no known form')
 }
 
 async function openS3(url: URL): Promise<OpenBlobStore> {

@@ -31,7 +31,7 @@ function list(context: CliContext): Command {
 function pause(context: CliContext): Command {
   return createCommand(
     'pause <name>',
-    'start no new calls on a channel; calls under way finish, tasks wait, and synchronous calls without another channel fail',
+    'start no new calls on a channel; tasks wait, and synchronous calls without another one fail',
     'channel pause a-main --reason "key rotation"',
   )
     .option('--reason <text>', 'reason to show in channel list', 'paused by the operator')

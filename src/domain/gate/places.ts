@@ -76,13 +76,13 @@ export function createPlaces(random: () => number) {
       lines.set(key, line)
       if (known !== undefined && !(await hasTurn(known, lane, over))) return undefined
       try {
-        // Who begins a line has just asked.
         for (;;) {
           await nextQuestion(line, over)
           if (over.aborted) return undefined
           const value = await ask()
           if (value !== undefined) return value
-          Object.assign(line, { due: 0, findsPlaces: false })
+          line.due = 0
+          line.findsPlaces = false
         }
       } finally {
         passTurn(key, line)

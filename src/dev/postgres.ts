@@ -19,7 +19,8 @@ const initdbTimeoutMs = 120_000
 const probeTimeoutMs = 10_000
 /** The number of a user and a group that every Linux has, as which nothing else runs. */
 const ordinaryUser = 1
-const connectTimeoutMs = 5_000
+/** A machine that builds Temporal meanwhile may be slow. */
+const connectTimeoutMs = 15_000
 const loopbackHost = '127.0.0.1'
 /** The kernels' limit for the path of a Unix socket: 107 bytes on Linux, 103 on macOS. */
 const socketPathBytesMax = 103
@@ -193,7 +194,7 @@ function settingArgs(port: number, socketFolder: string | undefined): readonly s
 }
 
 /**
- * Opens one connection, runs `work` on it and closes it. Rejects when the server does not answer within 5 s.
+ * Opens one connection, runs `work` on it and closes it. Rejects when the server does not answer within 15 s.
  */
 export async function withPostgres<Value>(
   connectionString: string,

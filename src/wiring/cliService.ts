@@ -50,7 +50,9 @@ export function createCliService() {
     migrate: async () => {
       const session = sessionOf(config)
       const { applied } = await reached(session, () =>
-        migrate({ databaseUrl: session.url, actor: cliActor() }).catch(namingRole(session)),
+        migrate({ databaseUrl: session.url, actor: cliActor(), connectTimeoutMs }).catch(
+          namingRole(session),
+        ),
       )
       if (config.temporalAddress === undefined) return { applied, temporal: undefined }
       const { migrateTemporal } = await import('./cliTemporal.ts')

@@ -116,8 +116,8 @@ describe.concurrent('while calls of both kinds are under way', () => {
 
 // One worker makes calls of both kinds. Another, which has made none of them, is there when the first is killed. It may
 // say that a call is lost once it was steady for fifteen seconds. On a machine that is too busy for its beats, it becomes
-// steady again later, so limits of time count from then. They allow besides what the same calls took to reach the upstream
-// the first time.
+// steady again later, so limits of time count from then. They allow besides twice what the same calls took to reach the
+// upstream the first time.
 describe('kill -9 of a worker', () => {
   const submits = 8
   const lostAtFirst = 'delay ms=60000 times=1'
@@ -193,7 +193,7 @@ describe('kill -9 of a worker', () => {
     ] as const) {
       const made = await service.simulator.waitForCalls(2 * count, { prompt }, 60_000)
       const tookMs = Math.max(...made.map(({ at }) => at)) - (await steadySince())
-      expect(tookMs).toBeLessThan(25_000 + firstMs)
+      expect(tookMs).toBeLessThan(25_000 + 2 * firstMs)
     }
   })
 
@@ -218,7 +218,7 @@ describe('kill -9 of a worker', () => {
 
   it('lets each synchronous call be answered within 30 s, with one more call each [sync-10]', async () => {
     const ended = await answers
-    expect(answeredAt - (await steadySince())).toBeLessThan(30_000 + firstMs)
+    expect(answeredAt - (await steadySince())).toBeLessThan(30_000 + 2 * firstMs)
     expect(ended.map((answer) => answer?.status)).toEqual(succeeded(inFlight))
     expect(await calls('Waiting')).toHaveLength(2 * inFlight)
     for (const answer of ended) {

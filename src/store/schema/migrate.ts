@@ -20,11 +20,6 @@ const fileNamePattern = /^(\d{6})\.sql$/
  * time. Any fixed number will do.
  */
 const advisoryLock = 4_711_001
-/**
- * Limit for connecting. The CLI must report an unreachable database within 5 s, and its own start takes some
- * of this time.
- */
-const connectTimeoutMs = 2_000
 /** How long to try to get locks. Another process may be migrating, or a long transaction may be using a table. */
 const locksTotalMs = 120_000
 /**
@@ -45,7 +40,10 @@ export async function migrate(options: {
   readonly databaseUrl: string
   /** Who migrates, for the audit: each applied file has a row. */
   readonly actor: string
+  /** Default: 15 s. */
+  readonly connectTimeoutMs?: number
 }): Promise<{ readonly applied: readonly string[] }> {
+  const { connectTimeoutMs = 15_000 } = options
   const client = new Client({
     connectionString: options.databaseUrl,
     application_name: 'darkroom-migrate',

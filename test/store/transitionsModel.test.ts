@@ -151,9 +151,12 @@ function explain(
   heldTask: string,
   shown: Shown,
 ): ModelState | string {
+  const didAny = (kind: Step['kind']) =>
+    steps.some((step, index) => step.kind === kind && results[index] === 'true')
   const around: Omit<Around, 'isEarlyEnd'> = {
     before,
     after: shown.cooldowns,
+    isHealed: didAny('close') && didAny('settle'),
     kept: new Set(
       shown.lines.filter((line) => !line.includes(' gone ')).map((line) => line.slice(0, 37)),
     ),

@@ -77,6 +77,8 @@ export type Cooldown = {
 export type Around = {
   readonly before: readonly Cooldown[]
   readonly after: readonly Cooldown[]
+  /** Whether a close of this round may have begun a cooldown that a settlement of the same round has healed. */
+  readonly isHealed: boolean
   /** The tasks that still have a row afterwards. */
   readonly kept: ReadonlySet<string>
   /**
@@ -284,7 +286,7 @@ function barOf(
   state: ModelState,
   task: ModelTask,
   channel: string,
-  { before, after }: Around,
+  { before, after, isHealed }: Around,
 ): { readonly allowed: readonly string[]; readonly mayOpen: boolean } {
   if (state.paused[channel] === true) return { allowed: ['paused'], mayOpen: false }
   const calls = Object.values(state.tasks).flatMap(({ model, status, attempts }) =>
@@ -307,7 +309,7 @@ function barOf(
     const underWay = calls.filter((model) => row.model === '*' || model === row.model).length
     return underWay < Math.max(row.max, same.max)
   })
-  const isCooling = earlier.length + later.length > 0
+  const isCooling = isHealed || earlier.length + later.length > 0
   return { allowed: isCooling ? ['cooldown', 'full'] : [], mayOpen }
 }
 

@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity'
 import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import { assertNever } from '../src/domain/assertNever.ts'
+import { defined } from '../src/domain/defined.ts'
 import type { ProduceImage } from '../src/tasks/produceImage.ts'
 import type { Stage } from '../src/tasks/takeStep.ts'
 import type { Logger } from '../src/telemetry/logger.ts'
@@ -31,7 +32,7 @@ export type ProduceImageActivityDeps = {
  * again.
  */
 export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
-  return async ({ taskId, giveUp = false }: ProduceArgument): Promise<ImageTaskResult> => {
+  return async ({ taskId, family, giveUp = false }: ProduceArgument): Promise<ImageTaskResult> => {
     const context = Context.current()
     // Aborts when Temporal wants no new call of this activity, or the process stops. A call under way finishes: it is
     // paid for.
@@ -42,9 +43,10 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
     }
     // A call that is shorter than one interval sends no heartbeat. This saves Temporal a write.
     const heartbeats = setInterval(() => context.heartbeat(stage), heartbeatIntervalMs)
+    const firstOf = context.info.attempt === 1 && !giveUp ? family : undefined
     const about = { step: 'produceImage', taskId } as const
     const result = await reportingUnexpected(deps.log, about, () =>
-      deps.produceImage({ taskId, giveUp, signal, onStage }),
+      deps.produceImage({ taskId, giveUp, signal, onStage, ...defined({ firstOf }) }),
     ).finally(() => clearInterval(heartbeats))
     switch (result.kind) {
       case 'succeeded':

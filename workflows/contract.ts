@@ -24,7 +24,11 @@ export type ImageTaskInput = {
 export type ImageTaskResult = { readonly outcome: 'succeeded' | 'over' }
 
 /** The input of the activity `produceImage`. `giveUp`: the task makes no further call, and ends. */
-export type ProduceArgument = { readonly taskId: string; readonly giveUp?: boolean }
+export type ProduceArgument = {
+  readonly taskId: string
+  readonly family: Family
+  readonly giveUp?: boolean
+}
 
 /** The name of the status query. Use it in Temporal's UI or CLI: `temporal workflow query --type status`. */
 export const statusQueryName = 'status'

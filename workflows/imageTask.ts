@@ -40,11 +40,12 @@ export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult>
   const report: ReportStatus = (change) => {
     status = { ...status, ...change }
   }
-  const { taskId } = input
+  const { taskId, family } = input
   const activities = activitiesOf(input)
 
   const scope = CancellationScope.current()
-  const produced = () => CancellationScope.nonCancellable(() => produce(taskId, activities, report))
+  const produced = () =>
+    CancellationScope.nonCancellable(() => produce({ taskId, family }, activities, report))
   // The workflow may be cancelled before its first workflow task. If so, no call starts, because it would
   // race with `cancelTask`.
   const work = scope.consideredCancelled ? undefined : produced()
@@ -70,16 +71,16 @@ export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult>
 type ReportStatus = (change: Partial<ImageTaskStatus>) => void
 
 async function produce(
-  taskId: string,
+  argument: ProduceArgument,
   activities: Activities,
   report: ReportStatus,
 ): Promise<ImageTaskResult> {
   try {
-    const outcome = await producedOutcome(activities, { taskId }).catch((error: unknown) => {
+    const outcome = await producedOutcome(activities, argument).catch((error: unknown) => {
       if (recordedFailure(error) !== undefined) throw error
       // The activity timed out, or an operator failed it. A call may have done work, so the task makes no further one.
       report({ stage: 'recording_failure' })
-      return producedOutcome(activities, { taskId, giveUp: true })
+      return producedOutcome(activities, { ...argument, giveUp: true })
     })
     report({ stage: outcome })
     return { outcome }

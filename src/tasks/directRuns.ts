@@ -48,7 +48,8 @@ export function createDirectRuns(deps: DirectRunsDeps) {
       hold()
     }
     const takesNoSlot = slotFrom === 'call'
-    const task = { taskId, takesNoSlot, onStage, signal: deps.stopping, via: 'offer' } as const
+    const shared = { signal: deps.stopping, via: 'offer' } as const
+    const task = { ...shared, taskId, firstOf: family, takesNoSlot, onStage }
     const result = await deps.produceImage(task).catch((error: unknown) => {
       onUnexpected(taskId, error)
       return { kind: 'error' } as const

@@ -4,8 +4,8 @@
  */
 const largeMax = 4
 
-/** A request is large from this size on, in bytes of its stored text. */
-const largeBytes = 256 * 1024
+/** A request is large above this size, in bytes of its stored text. */
+export const largeBytes = 256 * 1024
 
 /** Waits until a request of this size may be read. Returns the function that ends its turn. */
 export type EnterRequest = (bytes: number) => Promise<() => void>

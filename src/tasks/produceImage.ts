@@ -7,7 +7,7 @@ import type { Over } from '../store/attempts/readTaskFacts.ts'
 import { makeCall } from './makeCall.ts'
 import { readAnswerMeta } from './storedAnswer.ts'
 import type { ProduceImageDeps, ProduceInput } from './takeStep.ts'
-import { notPresent, takeStepInLine } from './takeStep.ts'
+import { notPresent, takeStepInLine, tryFirstCall } from './takeStep.ts'
 
 /** How far `produceImage` brought the task. Expected ends are results, not exceptions. */
 export type ProduceResult =
@@ -33,11 +33,14 @@ export type ProduceImage = (input: ProduceInput) => Promise<ProduceResult>
 export function createProduceImage(deps: ProduceImageDeps): ProduceImage {
   return async (input) => {
     const { taskId, signal } = input
+    let { firstOf } = input
     const looked = new Set<string>()
     for (;;) {
       if (signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'stopping' }
       if (!deps.beats.mayCall()) return notPresent
-      const step = await takeStepInLine(deps, input, looked)
+      const tried = firstOf && (await tryFirstCall(deps, input, firstOf))
+      firstOf = undefined
+      const step = tried ?? (await takeStepInLine(deps, input, looked))
       switch (step.kind) {
         case 'opened':
           if (await makeCall(deps, input, step)) return { kind: 'succeeded' }

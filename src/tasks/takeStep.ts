@@ -2,19 +2,24 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import { nextStep } from '../domain/gate/nextStep.ts'
+import { orderChannels } from '../domain/gate/orderChannels.ts'
 import type { Places } from '../domain/gate/places.ts'
 import type { NextStep, TaskFacts } from '../domain/gate/taskFacts.ts'
 import { newUploadId } from '../domain/ids.ts'
 import { callCheckMs } from '../domain/limits.ts'
+import type { Family } from '../domain/models/models.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { Channel } from '../domain/upstream/channel.ts'
+import { channelsOf } from '../domain/upstream/channel.ts'
 import type { UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../store/attempts/attemptStore.ts'
-import type { OpenedAttempt, Via } from '../store/attempts/openAttempt.ts'
+import type { OpenedAttempt, OpenInput, Via } from '../store/attempts/openAttempt.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Recorders } from '../telemetry/metrics.ts'
 import type { Beats } from './beats.ts'
 import type { EnterRequest } from './largeRequests.ts'
+import { largeBytes } from './largeRequests.ts'
 import type { Instant } from './timeLimits.ts'
 import { readClocks, retryFor } from './timeLimits.ts'
 
@@ -29,6 +34,8 @@ export type ProduceImageDeps = {
   readonly beats: Pick<Beats, 'mayCall'>
   readonly places: Places
   readonly enterRequest: EnterRequest
+  /** The channels of all families, in the operator's order. */
+  readonly channels: readonly Channel[]
   /** The limit `UPSTREAM_CALLS_MAX`. */
   readonly callsMax: number
   /** Returns a random number in [0, 1). */
@@ -39,6 +46,8 @@ export type ProduceInput = {
   readonly taskId: string
   /** Default: `workflow`. */
   readonly via?: Via
+  /** The family of a task that has probably had no call yet. Its first call is tried at once. */
+  readonly firstOf?: Family
   /** Aborts when no new call should start. A call that is under way finishes, because it is paid for. */
   readonly signal?: AbortSignal
   readonly onStage?: (stage: Stage) => void
@@ -83,6 +92,23 @@ export type Opened = {
   readonly askedAt: Instant
   /** Ends the turn of a large request. */
   readonly leaveRequest: () => void
+}
+
+/**
+ * Tries the first call of a task before its facts are read, because nothing bars most of them. Returns `undefined` when
+ * the facts decide: the call may not be made now, its request is large, or the task is in fact not at its first call.
+ */
+export async function tryFirstCall(
+  deps: ProduceImageDeps,
+  input: ProduceInput,
+  family: Family,
+): Promise<Opened | undefined> {
+  const channel = orderChannels(channelsOf(deps.channels, family), deps.random).find(
+    ({ name }) => !deps.places.isAwaited(name),
+  )
+  if (channel === undefined) return undefined
+  const step = await open(deps, input, { n: 1, channel, requestBytesMax: largeBytes })
+  return step.kind === 'opened' ? step : undefined
 }
 
 /**
@@ -132,9 +158,15 @@ async function takeStep(
     }
   }
   if (step.kind !== 'call') return step
-  const opened = await open(deps, input, facts, step)
+  const { n, channel } = step
+  const leaveRequest = await deps.enterRequest(facts.requestBytes)
+  const opened = await open(deps, input, { n, channel }, leaveRequest).catch((error: unknown) => {
+    leaveRequest()
+    throw error
+  })
+  if (opened.kind !== 'opened') leaveRequest()
   return opened.kind === 'full'
-    ? takeStep(deps, input, looked, withFull(facts, [step.channel.name]))
+    ? takeStep(deps, input, looked, withFull(facts, [channel.name]))
     : opened
 }
 
@@ -154,24 +186,19 @@ const openMsMax = 3_000
 async function open(
   deps: ProduceImageDeps,
   { taskId, via = 'workflow', signal }: ProduceInput,
-  facts: TaskFacts,
-  { n, channel }: Extract<NextStep, { kind: 'call' }>,
+  wanted: Pick<OpenInput, 'n' | 'channel' | 'requestBytesMax'>,
+  leaveRequest = () => {},
 ): Promise<Step | { readonly kind: 'full' }> {
   const { attempts, processId } = deps
+  if (signal?.aborted === true) return { kind: 'changed' }
+  const { n, channel } = wanted
   const answerId = newUploadId('answer')
-  const leaveRequest = await deps.enterRequest(facts.requestBytes)
-  if (signal?.aborted === true) {
-    leaveRequest()
-    return { kind: 'changed' }
-  }
   const askedAt = readClocks()
-  const question = { taskId, n, answerId, processId, via, channel }
-  let opened = false
+  const question = { ...wanted, taskId, answerId, processId, via }
   try {
     const result = await retryFor(openMsMax, () => attempts.openAttempt(question), signal)
     switch (result.kind) {
       case 'opened':
-        opened = true
         return { ...result, askedAt, leaveRequest }
       case 'not_present':
         return notPresent
@@ -192,7 +219,5 @@ async function open(
     const close = { taskId, n, answerId, ...notCalled }
     retryFor(channel.timeoutMs, () => attempts.closeAttempt(close)).catch(() => {})
     throw error
-  } finally {
-    if (!opened) leaveRequest()
   }
 }

@@ -36,6 +36,7 @@ export function createExecution(app: App, announceEnd: App['announceEnd'], stopp
     ...app,
     attempts,
     processId,
+    channels,
     beats,
     callUpstream: createUpstreamCaller({ blobs, capabilities, tempDir: tmpdir(), dispatcher }),
     places: createPlaces(random),

@@ -43,7 +43,8 @@ function failing(blobs: BlobStore, times: number): BlobStore {
 async function ownWorld(name: string, callUpstream: UpstreamCaller, concurrencyMax = 50) {
   const channel = testChannel({ name, concurrencyMax })
   const attempts = await createTestAttempts(world.pool, [channel])
-  return { channel, attempts, produce: createTestProduceImage({ attempts, callUpstream }) }
+  const produce = createTestProduceImage({ attempts, callUpstream, channels: [channel] })
+  return { channel, attempts, produce }
 }
 
 /** Calls for a task in a process that dies right before it settles. */
@@ -100,6 +101,56 @@ describe('produceImage', () => {
       callUpstream: call,
     })
     expect(await produce({ taskId, ...given })).toMatchObject({ kind: 'wait', reason })
+    expect(calls()).toBe(0)
+  })
+})
+
+describe('the first call of a task', () => {
+  /** `produceImage` of a process that knows one channel, and what it asks before its calls. */
+  function watched(callUpstream: UpstreamCaller) {
+    const reads: string[] = []
+    const entered: number[] = []
+    const attempts: AttemptStore = {
+      ...world.attempts,
+      readTaskFacts: (taskId) => {
+        reads.push(taskId)
+        return world.attempts.readTaskFacts(taskId)
+      },
+    }
+    const enterRequest = async (bytes: number) => {
+      entered.push(bytes)
+      return () => {}
+    }
+    const channels = [testChannel()]
+    const produce = createTestProduceImage({ attempts, channels, callUpstream, enterRequest })
+    return { produce, reads, entered }
+  }
+
+  it('is made without reading the facts of the task', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const { produce, reads } = watched(countedUpstream().call)
+    expect(await produce({ taskId, firstOf: 'B' })).toEqual({ kind: 'succeeded' })
+    expect(reads).toEqual([])
+  })
+
+  it('waits for its turn when its request is large', async () => {
+    const { taskId } = await insertTask(world.pool, { prompt: 'x'.repeat(300_000) })
+    const { produce, entered } = watched(countedUpstream().call)
+    expect(await produce({ taskId, firstOf: 'B' })).toEqual({ kind: 'succeeded' })
+    expect(entered).toEqual([expect.toSatisfy((bytes) => bytes > 300_000)])
+  })
+
+  it('is not made when the task has ended or has a call under way', async () => {
+    const { call, calls } = countedUpstream()
+    const { produce } = watched(call)
+    const { taskId } = await insertTask(world.pool)
+    await openAttempt(world.attempts, taskId)
+    const wait = { kind: 'wait', reason: 'call_under_way' }
+    expect(await produce({ taskId, firstOf: 'B' })).toMatchObject(wait)
+    const ended = await insertTask(world.pool)
+    await world.attempts.cancelTask(ended.taskId, 'asked')
+    const over = { kind: 'over', end: { code: 'cancelled' } }
+    expect(await produce({ taskId: ended.taskId, firstOf: 'B' })).toMatchObject(over)
     expect(calls()).toBe(0)
   })
 })
@@ -316,7 +367,7 @@ describe('on a full channel', () => {
     await until('a task in line', () => stages.includes('waiting') || undefined)
     const evidence = { reason: 'no_image' } as const
     await attempts.closeAttempt({ taskId: holder.taskId, n: 1, class: 'rejected', evidence })
-    const second = produce({ taskId: newcomer.taskId })
+    const second = produce({ taskId: newcomer.taskId, firstOf: 'B' })
     await Promise.all([first, second])
     expect(order).toEqual([`${waiting.taskId}-1`, `${newcomer.taskId}-1`])
     expect(stages).toEqual(['waiting', 'calling', 'storing'])

@@ -88,9 +88,11 @@ export function createPlaces(random: () => number) {
         passTurn(key, line)
       }
     },
-    /** Whether a task of this process waits for a place of the model on the channel. */
-    isAwaited: (channel: string, model: string) =>
-      [...lines.values()].some((line) => line.model === model && line.channels.includes(channel)),
+    /** Whether a task of this process waits for a place of the model, or of any model, on the channel. */
+    isAwaited: (channel: string, model?: string) =>
+      [...lines.values()].some(
+        (line) => (model ?? line.model) === line.model && line.channels.includes(channel),
+      ),
     /** Tells that a call of this process on the channel has ended. */
     callEnded: (channel: string): void => {
       for (const line of lines.values()) {

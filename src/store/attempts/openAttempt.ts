@@ -18,6 +18,8 @@ export type OpenInput = {
   readonly processId: string
   readonly via: Via
   readonly channel: Channel
+  /** Open the attempt only if the stored request has at most so many bytes. Absent: any number. */
+  readonly requestBytesMax?: number
 }
 
 /** An attempt whose call must be made now. */
@@ -36,7 +38,7 @@ export type OpenResult =
   | { readonly kind: 'opened'; readonly attempt: OpenedAttempt }
   /** The task has ended or does not exist. */
   | { readonly kind: 'over' }
-  /** The task is past its deadline, has an open attempt, or has had another number of attempts. */
+  /** The task is past its deadline, has an open attempt, has had another number of attempts, or has a larger request. */
   | { readonly kind: 'changed' }
   /** The process has sent no beat lately. */
   | { readonly kind: 'not_present' }
@@ -54,12 +56,12 @@ export const leaseGraceMs = 30_000
  * all conditions.
  */
 export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenResult> {
-  const { taskId, n, answerId, processId, via, channel } = input
+  const { taskId, n, answerId, processId, via, channel, requestBytesMax } = input
   const { name, concurrencyMax, timeoutMs } = channel
   const [row] = await runStatement<OpenRow>(pool, {
     name: 'open-attempt',
     text: `select outcome, model, key_n as "keyN", hard_end_ms as "hardEndMs", request
-      from open_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      from open_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     values: [
       taskId,
       n,
@@ -71,6 +73,7 @@ export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenRes
       timeoutMs,
       leaseGraceMs,
       beatFreshMs,
+      requestBytesMax ?? null,
     ],
   })
   if (row === undefined) throw new Error('Bug: open_attempt returned no row')

@@ -13,6 +13,7 @@ export function createTestProduceImage(
   return createProduceImage({
     ...quiet,
     processId: testProcessId,
+    channels: [],
     beats: { mayCall: () => true },
     blobs: createMemoryBlobs(),
     places: createPlaces(() => 0),

@@ -539,7 +539,7 @@ end $$;
 -- Opens attempt `the_n` of a task on a channel: writes the attempt and the upload of its answer, and sets the task
 -- processing. Only when all of this holds:
 -- - the task is live and before its deadline, has no open attempt and has had `the_n` - 1 attempts (else `over` or
---   `changed`);
+--   `changed`), and its request has at most `request_bytes_max` bytes (null: any number);
 -- - the calling process has sent a beat in the last 8 seconds (else `not_present`). A process counts as lost after 15
 --   seconds of silence, so it has time to begin the call;
 -- - nothing keeps the call from the channel (else what `channel_bar` says).
@@ -549,7 +549,8 @@ end $$;
 -- again with the same answer, it says `opened` again, so that a lost reply costs nothing.
 create function open_attempt(
   the_task text, the_n integer, the_answer text, the_process text, the_via text,
-  the_channel text, concurrency_max integer, timeout_ms float8, lease_grace_ms float8, beat_fresh_ms float8
+  the_channel text, concurrency_max integer, timeout_ms float8, lease_grace_ms float8, beat_fresh_ms float8,
+  request_bytes_max integer
 ) returns table (
   outcome text,
   model text,
@@ -574,7 +575,8 @@ begin
       when t.open_attempt = the_n and exists (
         select from attempt a where a.task_id = the_task and a.n = the_n and a.answer_id = the_answer
       ) then 'opened'
-      when t.open_attempt is not null or t.attempts <> the_n - 1 or t.deadline_at <= clock_timestamp() then 'changed'
+      when t.open_attempt is not null or t.attempts <> the_n - 1 or t.deadline_at <= clock_timestamp()
+        or octet_length(t.request) > request_bytes_max then 'changed'
       when not exists (
         select from worker_process p
         where p.process_id = the_process and p.seen_at > clock_timestamp() - beat_fresh_ms * interval '1 millisecond'

@@ -127,7 +127,8 @@ function list(context: CliContext): Command {
     'account list',
     "account list --json | jq '.[] | select(.available < 1000)'",
   ).action(async () => {
-    const { data } = valueOf(await accounts.listAccounts(await context.operator()))
+    const listed = valueOf(await accounts.listAccounts(await context.operator()))
+    const data = listed.data.toSorted((one, other) => (one.name < other.name ? -1 : 1))
     context.show({
       json: data,
       text: table(

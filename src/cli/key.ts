@@ -55,7 +55,7 @@ function create(context: CliContext): Command {
 function list(context: CliContext): Command {
   return createCommand(
     'list <account>',
-    'list the API keys of an account, oldest first, without their secrets',
+    'list the API keys of an account, newest first, without their secrets',
     'key list acme',
   ).action(async (account: string) => {
     const { data } = valueOf(await keys.listAccountKeys(await context.operator(), { account }))

@@ -125,7 +125,7 @@ export async function showAccount({ pool }: OperationDeps, name: string): Done<A
   return found(await store.findAccount(pool, name), accountNamed(name))
 }
 
-/** Lists accounts by name. */
+/** Lists accounts, newest first. */
 export async function listAccounts(
   { pool }: OperationDeps,
   page: AccountPage = {},

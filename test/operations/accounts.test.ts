@@ -76,14 +76,16 @@ describe('a topup', () => {
   })
 })
 
-it('lists accounts by name, page by page', async () => {
+it('lists accounts, newest first, page by page', async () => {
+  const ids: string[] = []
   for (const name of ['page-c', 'page-a', 'page-b']) {
-    await createAccount(deps(), { name, credits: 0 })
+    const created = await createAccount(deps(), { name, credits: 0 })
+    ids.push(created.ok ? created.value.account_id : '')
   }
   const search = 'page-'
   const first = await listAccounts(deps(), { search, limit: 2 })
-  const data = [{ name: 'page-a' }, { name: 'page-b' }]
+  const data = [{ name: 'page-b' }, { name: 'page-a' }]
   expect(first).toMatchObject({ value: { data, has_more: true } })
-  const rest = await listAccounts(deps(), { search, limit: 2, after: 'page-b' })
+  const rest = await listAccounts(deps(), { search, limit: 2, after: ids[1] ?? '' })
   expect(rest).toMatchObject({ value: { data: [{ name: 'page-c' }], has_more: false } })
 })

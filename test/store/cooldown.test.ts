@@ -106,6 +106,23 @@ describe('after a refusal', () => {
     expect(await ask(own)).toBe('opened')
   })
 
+  it('a call that has ended counts among those of 200 ms', async () => {
+    const own = await ownChannel('quick')
+    const { taskId, n } = await call(own)
+    await own.attempts.closeAttempt({ taskId, n, ...refused, concurrencyMax: 50 })
+    await passUntil(own)
+    const quick = await call(own)
+    const rejected = { class: 'rejected', evidence: { reason: 'content_policy' } } as const
+    await own.attempts.closeAttempt({ taskId: quick.taskId, n: quick.n, ...rejected })
+    await world.pool.query(
+      `update attempt set opened_at = clock_timestamp(), closed_at = clock_timestamp() where task_id = $1`,
+      [quick.taskId],
+    )
+    expect(await ask(own)).toBe('full')
+    await passUntil(own)
+    expect(await ask(own)).toBe('opened')
+  })
+
   it('six refusals in a row leave a limit of one, and each image adds one, up to the places of the channel', async () => {
     const own = await ownChannel('halved', 8)
     const limits: number[] = []
@@ -119,6 +136,7 @@ describe('after a refusal', () => {
     for (let time = 0; time < 7; time += 1) {
       const { taskId, answerId } = await call(own)
       await own.attempts.settleTask({ meta: testMeta(taskId), answerId })
+      await passUntil(own)
     }
     expect((await cooldownOf(own))[0]?.max).toBe(8)
     await call(own)

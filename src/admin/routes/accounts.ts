@@ -45,12 +45,11 @@ export const accountRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/v1/accounts',
     id: 'listAccounts',
-    summary: 'List accounts by name',
+    summary: 'List accounts, newest first',
     input: pageQuery.extend({
-      after: pageQuery.shape.after.meta({ description: 'The last name of the previous page.' }),
       search: anyText.optional().meta({ description: 'How the names begin.' }),
     }),
-    answer: [200, 'Accounts, sorted by name.', listOf(account)],
+    answer: [200, 'Accounts.', listOf(account)],
     run: ({ operator, input }) => accounts.listAccounts(operator, defined(input)),
   }),
   adminRoute({

@@ -31,7 +31,7 @@ export const keyRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/v1/accounts/{name}/keys',
     id: 'listKeys',
-    summary: 'List the keys of an account, oldest first',
+    summary: 'List the keys of an account, newest first',
     params: ofAccount,
     input: pageQuery,
     answer: [200, 'Keys, also revoked and expired ones.', listOf(key)],

@@ -64,21 +64,20 @@ export async function readAccount(pool: Pool, accountId: string): Promise<Accoun
   return accountOf(rows[0])
 }
 
-/** `after` is a name. */
 export type AccountPage = Page & {
   /** How the names begin. Absent: all. */
   readonly search?: string
 }
 
-/** Returns accounts with their balances, sorted by name. */
+/** Returns accounts with their balances, newest first. */
 export async function listAccounts(
   pool: Pool,
   { search, ...page }: AccountPage,
 ): Promise<ListPage<AccountJson>> {
   const list = await readPage<AccountRow>(pool, page, {
     table: 'account',
-    order: ['name'],
-    direction: 'asc',
+    order: ['account.created_at', 'account_id'],
+    direction: 'desc',
     filter: [['starts_with(name, ?)', search]],
     select: (where, newest) => `${accountSql} ${where} ${newest}`,
   })

@@ -49,7 +49,7 @@ export async function createKey(client: Pool | PoolClient, key: NewApiKey): Prom
   return rows[0]
 }
 
-/** Returns the keys of an account, oldest first, including revoked and expired keys. */
+/** Returns the keys of an account, newest first, including revoked and expired keys. */
 export async function listKeys(
   pool: Pool,
   accountId: string,
@@ -59,7 +59,7 @@ export async function listKeys(
   return readPage<KeyJson>(pool, page, {
     table: 'api_key',
     order: ['api_key.created_at', 'key_id'],
-    direction: 'asc',
+    direction: 'desc',
     scope: ofAccount,
     filter: ofAccount,
     select: (where, newest) => `select ${keyColumns} from api_key ${where} ${newest}`,

@@ -502,6 +502,7 @@ declare
   known cooldown;
   under_way integer;
   last_opened timestamptz;
+  just_now timestamptz := clock_timestamp() - interval '200 milliseconds';
 begin
   if not exists (select from channel c where c.name = the_channel and c.paused_at is null) then
     bar := 'paused';
@@ -529,7 +530,13 @@ begin
     select count(*), max(a.opened_at) into under_way, last_opened from attempt a
     where a.channel = the_channel and (known.model = '*' or a.model = the_model)
       and a.closed_at is null and a.lease_until > clock_timestamp();
-    if under_way >= known.max or last_opened > clock_timestamp() - interval '200 milliseconds' then
+    -- A call that has ended counts too. The order and the limit keep PostgreSQL to the index of these.
+    if under_way >= known.max or greatest(last_opened, (
+      select max(lately.opened_at) from (
+        select opened_at, channel, model from attempt where closed_at > just_now order by closed_at desc limit 100
+      ) lately
+      where lately.channel = the_channel and (known.model = '*' or lately.model = the_model)
+    )) > just_now then
       bar := 'full';
       return;
     end if;

@@ -11,7 +11,7 @@ import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
 /** @import { AccountJson } from '../../../store/accounts/accounts.ts' */
 
 /**
- * All accounts, by name.
+ * All accounts, newest first.
  * @param {{ readonly query: Readonly<Record<string, string>> }} props
  */
 export function AccountsView({ query }) {
@@ -55,7 +55,7 @@ export function AccountsView({ query }) {
       here: ['accounts'],
       filters: [{ name: 'search' }],
       columns,
-      idOf: ({ name }) => name,
+      idOf: (account) => account.account_id,
     })}
   `
 }

@@ -53,9 +53,9 @@ export type AnswerVerdict =
 export type FailedOutcome = Exclude<UpstreamOutcome, { readonly class: 'succeeded' }>
 
 /**
- * Reads a 2xx answer. We pay for it, so the rules are lenient (see `readLenientJson`), and an answer that was cut off
- * is read as far as it came. `isImage` says which strings are images. Type and size of an image come from its bytes,
- * because the MIME type that the Gemini API declares can be wrong.
+ * Reads a 2xx answer. We pay for it, so the rules are lenient (see `readLenientJson`), and a document that arrived
+ * whole counts, however the exchange ended. `isImage` says which strings are images. Type and size of an image come
+ * from its bytes, because the MIME type that the Gemini API declares can be wrong.
  */
 export async function readModelAnswer(
   body: Buffer,

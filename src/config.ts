@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
@@ -25,6 +26,7 @@ function wholeNumber(fallback: number, min: number, max: number) {
 
 const port = (fallback: number) => wholeNumber(fallback, 0, 65_535)
 const text = z.string().min(1)
+const httpUrlText = z.url({ protocol: /^https?$/ })
 const postgresUrl = z.url({ protocol: /^postgres(ql)?$/ }).optional()
 const onOff = (fallback: 'on' | 'off') =>
   z
@@ -32,9 +34,7 @@ const onOff = (fallback: 'on' | 'off') =>
     .default(fallback)
     .transform((given) => given === 'on')
 /** A base URL without query and fragment, because paths are appended to it. */
-const baseUrl = z
-  .url({ protocol: /^https?$/ })
-  .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
+const baseUrl = httpUrlText.refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
 /** Host names or IPv4 addresses without port, separated by commas. */
 const hostNames = z
   .string()
@@ -43,6 +43,12 @@ const hostNames = z
     (names) => names.every((name) => /^[0-9a-z._-]+$/.test(name)),
     'must be host names or addresses without port, separated by commas',
   )
+
+/** Temporal's SDK takes no names here. */
+function isIpAndPort(address: string): boolean {
+  const [, v6, v4, portText] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(address) ?? []
+  return isIP(v6 ?? v4 ?? '') === (v6 === undefined ? 4 : 6) && Number(portText) <= 65_535
+}
 
 const blobStoreForms = 'must be file:///absolute/directory or s3://bucket/prefix'
 
@@ -60,13 +66,13 @@ const variables = z.object({
   DATA_DIR: text.default('.data'),
   DATABASE_URL: postgresUrl,
   DATABASE_SESSION_URL: postgresUrl,
-  TEMPORAL_ADDRESS: text.optional(),
-  TEMPORAL_NAMESPACE: text.default('default'),
-  TEMPORAL_METRICS_ADDRESS: z
+  TEMPORAL_ADDRESS: z
     .string()
-    .regex(/^.+:\d{1,5}$/, 'must be HOST:PORT')
+    .regex(/^[^/]+$/, 'must be HOST:PORT')
     .optional(),
-  TEMPORAL_UI_URL: z.url().optional(),
+  TEMPORAL_NAMESPACE: text.default('default'),
+  TEMPORAL_METRICS_ADDRESS: z.string().refine(isIpAndPort, 'must be IP:PORT').optional(),
+  TEMPORAL_UI_URL: httpUrlText.optional(),
   TEMPORAL_PORT: port(7233),
   TEMPORAL_UI_PORT: port(8233),
   POSTGRES_PORT: port(5433),
@@ -90,7 +96,7 @@ const variables = z.object({
   PUBLIC_PAGES: onOff('on'),
   ASSET_REDIRECT: onOff('off'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrlText.optional(),
 })
 
 /** The names of the variables that `readConfig` knows. */
@@ -146,7 +152,7 @@ export function readConfig(environment: Environment = process.env) {
     databaseSessionUrl: given.DATABASE_URL && (given.DATABASE_SESSION_URL ?? given.DATABASE_URL),
     temporalAddress: given.TEMPORAL_ADDRESS,
     temporalNamespace: given.TEMPORAL_NAMESPACE,
-    /** HOST:PORT at which a worker serves the metrics of Temporal's SDK. */
+    /** IP:PORT at which a worker serves the metrics of Temporal's SDK. */
     temporalMetricsAddress: given.TEMPORAL_METRICS_ADDRESS,
     temporalUiUrl: given.TEMPORAL_UI_URL,
     temporalPort: given.TEMPORAL_PORT,

@@ -115,6 +115,17 @@ describe('a variable with a wrong value', () => {
   })
 })
 
+it.each([
+  ['TEMPORAL_ADDRESS', 'http://127.0.0.1:7233', ['127.0.0.1:7233', 'temporal.example:7233']],
+  ['TEMPORAL_METRICS_ADDRESS', 'localhost:9466', ['127.0.0.1:9466', '[::1]:9466']],
+  ['TEMPORAL_METRICS_ADDRESS', '127.0.0.1:99999', ['0.0.0.0:65535']],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'localhost:4318', ['http://localhost:4318']],
+  ['TEMPORAL_UI_URL', 'localhost:8233', ['https://temporal.example/ui']],
+])('%s is refused as %s', (name, wrong, right) => {
+  expect(() => readConfig({ [name]: wrong })).toThrow(new RegExp(`^${name}: `))
+  for (const value of right) expect(() => readConfig({ [name]: value })).not.toThrow()
+})
+
 describe('PUBLIC_URL', () => {
   it('is known to be set or not, because its default is wrong in a worker', () => {
     expect(readConfig({}).publicUrlGiven).toBeUndefined()

@@ -13,11 +13,14 @@ export type BlobBackend = {
   readonly read: BlobStore['read']
   /** Returns whether there was anything to delete. */
   readonly deletePrefix: (prefix: string) => Promise<boolean>
+  /** Another store may be in its place from one moment to the next, and takes blobs: a mount. */
+  readonly canBeReplaced?: true
 }
 
 /**
  * Creates a blob store on a backend. Before the store reports that a blob is absent, it checks that it is still the
- * same store: a mount or a bucket can be lost or replaced while the process runs, and then all blobs seem absent.
+ * same store: a mount or a bucket can be lost or replaced while the process runs, and then all blobs seem absent. What is
+ * written into the folder below a lost mount would be lost too, so a put checks it first.
  */
 export function createBlobStore(backend: BlobBackend): BlobStore {
   let ownId: string | undefined
@@ -49,7 +52,10 @@ export function createBlobStore(backend: BlobBackend): BlobStore {
   return {
     put: async (...blobs) => {
       for (const [key] of blobs) assertBlobKey(key)
-      await withTimeout(putMsMax, () => backend.put(blobs))
+      await withTimeout(putMsMax, async () => {
+        if (backend.canBeReplaced && ownId !== undefined) await assertSame()
+        await backend.put(blobs)
+      })
     },
     read: async (key, range) => {
       assertBlobKey(key)

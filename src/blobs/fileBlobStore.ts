@@ -18,6 +18,7 @@ export async function createFileBlobStore(directory: string): Promise<BlobStore>
 
 function fileBackend(directory: string): BlobBackend {
   return {
+    canBeReplaced: true,
     put: async (blobs) => {
       const files = blobs.map(([name, bytes]): NewFile => {
         const path = join(directory, name)

@@ -16,16 +16,16 @@ export type ManyTasks<Filter> = {
   readonly onProgress?: (progress: Progress) => void
 }
 
-export type RetryFilter = Omit<TaskFilter, 'limit' | 'status' | 'notRetried'>
+export type RetryFilter = Omit<TaskFilter, 'limit' | 'status' | 'isRetryable'>
 
 export type RetriedMany = AnswerOf<typeof retriedMany>
 
-/** Retries failed tasks that nobody has retried yet. */
+/** Retries failed tasks that nobody has retried yet, and whose request is still stored. */
 export async function retryTasks(
   deps: RetryDeps,
   { filter, limit, dryRun, onProgress }: ManyTasks<RetryFilter>,
 ): Done<RetriedMany> {
-  const failed = { ...filter, status: 'failed', notRetried: true, limit } as const
+  const failed = { ...filter, status: 'failed', isRetryable: true, limit } as const
   const listed = await matchingTasks(deps, failed)
   if (!listed.ok) return listed
   const taskIds = listed.value.data.map(({ task }) => task.taskId)
@@ -34,7 +34,7 @@ export async function retryTasks(
   return succeed({ retried: done, refused: refused.map(refusedTask) })
 }
 
-export type CancelFilter = Omit<TaskFilter, 'limit' | 'status' | 'notRetried' | 'failureCode'> & {
+export type CancelFilter = Omit<TaskFilter, 'limit' | 'status' | 'isRetryable' | 'failureCode'> & {
   /** Absent: both. */
   readonly status?: 'queued' | 'processing'
 }

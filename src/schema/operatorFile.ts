@@ -21,10 +21,14 @@ const name = z
 const baseUrl = z
   .url({ protocol: /^https?$/, abort: true })
   .refine((text) => {
-    const { username, password, search, hash } = new URL(text)
-    return username + password + search + hash === ''
+    const { username, password } = new URL(text)
+    return username + password === '' && !/[?#]/.test(text)
   }, 'must not carry credentials, a query or a fragment')
   .transform((text) => text.replace(/\/+$/, ''))
+
+/** What a call says by itself, or what belongs to its connection. */
+const ownHeaders =
+  /^(?:accept-encoding|connection|content-.+|expect|host|idempotency-key|te|trailer|transfer-encoding|upgrade)$/i
 
 /** The path of a call, which is appended to the base URL. */
 const path = z
@@ -50,6 +54,7 @@ const channelFields = z.strictObject({
   apiKeyHeader: z
     .string()
     .regex(/^[0-9A-Za-z-]{1,64}$/, 'the name of a header: letters, digits and -')
+    .refine((header) => !ownHeaders.test(header), 'a header that every call has already')
     .optional(),
   apiKeyPrefix: z
     .string()

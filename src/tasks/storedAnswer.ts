@@ -5,10 +5,12 @@ import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../domain/upstream/answerMeta.ts'
 import type { UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import { withTimeout } from '../domain/withTimeout.ts'
 import { retryFor } from './timeLimits.ts'
 
 type AnswerToStore = {
+  readonly log: Pick<Logger, 'warn'>
   readonly taskId: string
   readonly attempt: number
   readonly answerId: string
@@ -23,7 +25,7 @@ type AnswerToStore = {
  * call is paid for and must not be made again. After the hard end, throws the last error of the blob store.
  */
 export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
-  const { taskId, attempt, answerId, hardEndMs } = answer
+  const { log, taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
     const { mimeType, bytes } = image
@@ -36,9 +38,13 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
         [answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))],
       )
     // Only this attempt writes these keys. If they exist, an earlier try succeeded, and only its reply was lost.
+    let failures = 0
     await retryFor(hardEndMs, () =>
       put().catch((error: unknown) => {
-        if (!(error instanceof BlobExistsError)) throw error
+        if (error instanceof BlobExistsError) return
+        failures += 1
+        if (failures === 1) log.warn('answer not stored yet', { taskId, attempt, error })
+        throw error
       }),
     )
     return meta

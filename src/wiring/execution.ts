@@ -49,7 +49,7 @@ export function createExecution(app: App, announceEnd: App['announceEnd'], stopp
   const reconciler = createReconciler(app, [
     createLoseStep({ pool, attempts, processId }),
     createStartStep({ ...app, direct }),
-    createCheckStep({ ...app, attempts, produceImage, reportRun: report }),
+    createCheckStep({ ...app, attempts, produceImage, reportRun: report, direct }),
     ...createSweepSteps(app),
   ])
   return {

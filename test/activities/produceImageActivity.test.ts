@@ -18,7 +18,10 @@ function activityOver(produceImage: Produce, stopping = new AbortController().si
   const environment = new MockActivityEnvironment({}, { logger: loggerOf(() => {}) })
   const beats: unknown[] = []
   environment.on('heartbeat', (details: unknown) => void beats.push(details))
-  const run = () => environment.run(activity, { taskId: 'task_1', family: 'B' as const }).catch((error: unknown) => error)
+  const run = () =>
+    environment
+      .run(activity, { taskId: 'task_1', family: 'B' as const })
+      .catch((error: unknown) => error)
   return { environment, run, beats, reported }
 }
 

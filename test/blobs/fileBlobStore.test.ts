@@ -39,7 +39,7 @@ describe('file blob store', () => {
     await expect(collect(found?.content ?? streamOf([]))).rejects.toThrow('before its length')
   })
 
-  it('throws instead of reporting absence when the directory is no longer that of its id', async () => {
+  it('throws instead of reporting absence, and stores nothing, when the directory is no longer that of its id', async () => {
     const directory = tempFolder()
     const store = await createFileBlobStore(directory)
     const id = await store.storeId()
@@ -51,7 +51,8 @@ describe('file blob store', () => {
     await expect(store.read('an1/image')).rejects.toThrow('id')
     await expect(store.deletePrefix('an1')).rejects.toThrow('id')
     await expect(store.storeId()).rejects.toThrow('id')
-    expect(existsSync(join(directory, '.store-id'))).toBe(false)
+    await expect(store.put(['an3/image', Buffer.from('x')])).rejects.toThrow('id')
+    expect(readdirSync(directory)).toEqual([])
     for (const name of mounted) renameSync(join(away, name), join(directory, name))
     expect(await store.storeId()).toBe(id)
     expect(await store.read('an1/image')).toMatchObject({ bytes: 1 })
@@ -59,6 +60,8 @@ describe('file blob store', () => {
     await store.deletePrefix('an2')
     writeFileSync(join(directory, '.store-id'), 'another')
     await expect(store.read('an2/image')).rejects.toThrow('id')
+    await expect(store.put(['an3/image', Buffer.from('x')])).rejects.toThrow('id')
+    expect(existsSync(join(directory, 'an3'))).toBe(false)
   })
 
   it('stores none of several blobs and reports the error when the disk is full', async () => {

@@ -16,6 +16,7 @@ describe('the base address of a channel', () => {
     ['another protocol', 'ftp://host/v1'],
     ['a password alone', 'http://:password@host/v1'],
     ['a query', 'http://host/v1?version=2'],
+    ['an empty query', 'http://host/?'],
     ['a fragment', 'http://host/v1#top'],
   ])('is refused with its place in the file: %s', (_what, text) => {
     expect(parse(text).error?.issues[0]?.path).toEqual(['channels', 0, 'baseUrl'])
@@ -50,6 +51,8 @@ describe('a wrong field of a channel', () => {
     ['apiKeyEnv', both],
     ['apiKeyFile', { apiKeyFile: 'run/key' }],
     ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'api key' }],
+    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'Idempotency-Key' }],
+    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'content-length' }],
     ['apiKeyPrefix', { apiKeyEnv: 'KEY', apiKeyPrefix: 'Bearer\r\nX: ' }],
     ['weight', { apiKeyEnv: 'KEY', weight: 0 }],
     ['weight', { apiKeyEnv: 'KEY', weight: 1_001 }],

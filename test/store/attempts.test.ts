@@ -118,7 +118,7 @@ describe('a close', () => {
   it('that meets the uncommitted opening of its attempt waits for it and closes the attempt', async () => {
     const { taskId } = await insertTask(world.pool)
     const opening = [
-      `select * from open_attempt($1, 1, 'an-late', 'this-process', 'workflow', 'b-main', 1000, 5000, 30000, 8000)`,
+      `select * from open_attempt($1, 1, 'an-late', 'this-process', 'workflow', 'b-main', 1000, 5000, 30000, 8000, null)`,
       taskId,
     ] as const
     const notCalled = { class: 'refused', evidence: { reason: 'not_called' } } as const

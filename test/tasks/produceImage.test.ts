@@ -5,6 +5,7 @@ import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import type { AttemptClose } from '../../src/store/attempts/closeAttempt.ts'
 import type { OpenInput } from '../../src/store/attempts/openAttempt.ts'
 import type { Stage } from '../../src/tasks/takeStep.ts'
+import type { Logger } from '../../src/telemetry/logger.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
@@ -19,6 +20,7 @@ import {
   testChannel,
 } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
+import { quiet } from '../support/quiet.ts'
 import { until } from '../support/timing.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
 
@@ -189,13 +191,19 @@ describe('after a crash', () => {
 })
 
 describe('an answer that cannot be stored', () => {
-  it('is stored again and again, without another call', async () => {
+  it('is stored again and again, without another call, and the log says so once', async () => {
     const { taskId } = await insertTask(world.pool)
-    const { call, calls } = countedUpstream()
+    const { call: callUpstream, calls } = countedUpstream()
     const blobs = failing(createMemoryBlobs(), 3)
-    const produce = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
+    const { attempts } = world
+    const warn = vi.fn<Logger['warn']>()
+    const log = { ...quiet.log, warn }
+    const produce = createTestProduceImage({ attempts, blobs, callUpstream, log })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
+    expect(warn.mock.calls).toEqual([
+      ['answer not stored yet', expect.objectContaining({ taskId, attempt: 1 })],
+    ])
   })
 
   it('keeps its lease to the hard end, also while the store neither fails nor answers', async () => {

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { createServer } from 'node:net'
+import type { State } from '@temporalio/worker'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
+import { runUntilFailed } from '../../src/temporal/worker/createWorker.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import {
@@ -18,6 +20,13 @@ beforeAll(async () => {
   world = await openTestWorld()
   return () => world.close()
 }, stackStartMsMax)
+
+it('a worker that has failed ends, also when the SDK waits for ever', async () => {
+  let state: State = 'RUNNING'
+  const ended = runUntilFailed({ run: () => new Promise(() => {}), getState: () => state })
+  state = 'FAILED'
+  await expect(ended).rejects.toThrow('does not end')
+})
 
 describe('a worker', () => {
   it('serves one family while the other family hangs', async () => {

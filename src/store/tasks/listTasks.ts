@@ -33,7 +33,7 @@ export type TaskFilter = Page & {
   /** As the client sent it. */
   readonly idempotencyKey?: string
   /** Whether to leave out tasks that were retried. */
-  readonly notRetried?: true
+  readonly isRetryable?: true
 }
 
 export type ListedTask = {
@@ -68,7 +68,7 @@ export async function listTasks(pool: Pool, filter: TaskFilter): Promise<ListPag
     ],
     ['created_at >= ?::timestamptz', filter.createdAfter],
     ['created_at < ?::timestamptz', filter.createdBefore],
-    ...(filter.notRetried === true ? ([[notRetriedSql]] as const) : []),
+    ...(filter.isRetryable === true ? ([[retryableSql]] as const) : []),
   ]
   const list = await readPage<TaskViewRow & Omit<ListedTask, 'task'>>(pool, filter, {
     table: 'ledger',
@@ -95,7 +95,8 @@ export async function listTasks(pool: Pool, filter: TaskFilter): Promise<ListPag
   }))
 }
 
-const notRetriedSql = 'not exists (select from task retry where retry.retry_of = task.task_id)'
+const retryableSql =
+  'request is not null and not exists (select from task retry where retry.retry_of = task.task_id)'
 
 /**
  * A succeeded task whose image has expired counts as `expired`, as clients see it. The statuses are constants, so that

@@ -7,9 +7,10 @@ import { claimToCheck } from '../../store/reconcile/claims.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { RunReport } from '../../temporal/runs.ts'
 import type { StartTask } from '../../temporal/startTask.ts'
+import type { DirectRuns } from '../directRuns.ts'
 import type { ProduceImage } from '../produceImage.ts'
 import { AnswerUnknownError } from '../storedAnswer.ts'
-import type { Finding, ReconcileStep } from './reconciler.ts'
+import type { Finding, ReconcileStep, ReportFinding } from './reconciler.ts'
 import { inParallel } from './reconciler.ts'
 
 export type CheckDeps = {
@@ -19,6 +20,7 @@ export type CheckDeps = {
   readonly startTask: StartTask
   readonly produceImage: ProduceImage
   readonly attempts: Pick<AttemptStore, 'cancelTask' | 'failTask'>
+  readonly direct: Pick<DirectRuns, 'free' | 'run'>
 }
 
 const batchMax = 100
@@ -27,7 +29,7 @@ const parallel = 8
 /**
  * Creates the step that looks after live tasks that no worker has updated for long: it asks Temporal about their runs,
  * repairs what is broken, and ends tasks that are past their end. A task that it leaves as it is is checked again:
- * the claim has planned that.
+ * the claim has planned that. While Temporal is away, this worker carries out tasks as far as it has free slots.
  */
 export function createCheckStep(deps: CheckDeps): ReconcileStep {
   return {
@@ -42,9 +44,12 @@ export function createCheckStep(deps: CheckDeps): ReconcileStep {
         await inParallel(claimed, { parallel, signal }, async (task) => {
           const { taskId } = task.start
           try {
-            if (away && !task.pastEnd) return
+            if (away && !task.pastEnd) return runHere(deps, task, report)
             const found = task.pastEnd ? await end(deps, task) : await check(deps, task)
-            if (found === 'unreachable') away = true
+            if (found === 'unreachable') {
+              away = true
+              runHere(deps, task, report)
+            }
             if (found !== undefined) report({ found, count: 1, taskId })
           } catch (error) {
             deps.log.error('task not checked', { taskId, error })
@@ -77,6 +82,14 @@ async function check(deps: CheckDeps, task: DueTask): Promise<Found> {
     default:
       return assertNever(run)
   }
+}
+
+/** Carries out a task whose run cannot continue. What its run does later finds the task as it is then. */
+function runHere({ direct }: CheckDeps, task: DueTask, report: ReportFinding): void {
+  const { start, started, callOpen } = task
+  if (!started || callOpen || direct.free(start.family) <= 0) return
+  direct.run(start)
+  report({ found: 'taken_over', count: 1, taskId: start.taskId })
 }
 
 /**

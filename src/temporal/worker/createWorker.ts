@@ -63,6 +63,7 @@ const stickyTimeout = '5 s'
 
 /** The pause between two tries to reach Temporal. */
 const pauseMs = 2_000
+const stateCheckMs = 1_000
 
 /**
  * Starts to poll one queue for workflows and one queue per family for upstream calls. Tries again until Temporal can be
@@ -96,12 +97,13 @@ export function startWorker(options: WorkerOptions): RunningWorker {
 
   async function run(): Promise<void> {
     const connection = await connect()
-    const running = workers.map((worker) => worker.run())
+    const running = workers.map(runUntilFailed)
     // When one queue fails, all queues stop. Then `done` rejects, and the process exits so that it is restarted.
     for (const one of running) one.catch(shutdown)
     if (signal.aborted) shutdown()
     const ends = await Promise.allSettled(running)
-    await connection?.close()
+    // The SDK refuses to close the connection of a worker that never ends.
+    await connection?.close().catch(() => {})
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed !== undefined) throw failed.reason
   }
@@ -116,6 +118,26 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       shutdown()
       if (workers.length > 0) await done
     },
+  }
+}
+
+/**
+ * Runs the worker of one queue to its end. Rejects when it fails, also when the SDK then waits for ever: seen after
+ * Temporal's database was lost.
+ */
+export async function runUntilFailed(worker: Pick<Worker, 'run' | 'getState'>): Promise<void> {
+  const over = new AbortController()
+  const failed = async () => {
+    while (worker.getState() !== 'FAILED') {
+      await sleep(stateCheckMs, undefined, { signal: over.signal, ref: false })
+    }
+    await sleep(stateCheckMs)
+    throw new Error('The worker of a queue failed and does not end')
+  }
+  try {
+    await Promise.race([worker.run(), failed()])
+  } finally {
+    over.abort()
   }
 }
 

@@ -13,7 +13,7 @@ const names = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurati
 /**
  * Configures the native part of Temporal's SDK. Call this once per process, before the first worker. The SDK
  * then handles no signals: our process decides when to stop, so that running upstream calls can finish first.
- * With `metricsAddress` (HOST:PORT) the SDK serves its own metrics there for Prometheus: slots, polls, latencies.
+ * With `metricsAddress` (IP:PORT) the SDK serves its own metrics there for Prometheus: slots, polls, latencies.
  * Throws when it cannot listen there.
  */
 export function installRuntime(log: WorkerLog, metricsAddress?: string): void {

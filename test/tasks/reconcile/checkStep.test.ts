@@ -36,6 +36,7 @@ async function check(given: Partial<CheckDeps> = {}) {
     reportRun: async () => 'running',
     startTask: async ({ taskId }) => restarted.push(taskId) > 0,
     log: { error: (_event, fields) => failed.push(fields?.taskId) },
+    direct: { free: () => 0, run: () => {} },
     ...given,
   })
   return { found: await runStep(step), restarted, failed }
@@ -83,6 +84,23 @@ describe('the check of an overdue task', () => {
     const { found } = await check({ reportRun })
     expect(found).toContainEqual({ found: 'failed', count: 1, taskId })
     expect(asked).toBeLessThanOrEqual(8)
+  })
+
+  it('carries out as many tasks as there are free slots while Temporal is unreachable, but none with a call under way and none without a run', async () => {
+    const called = await insertTask(world.pool)
+    await openAttempt(world.attempts, called.taskId)
+    await setTask(world.pool, called.taskId, overdue)
+    await taskWith(due)
+    const started = [await taskWith(overdue), await taskWith(overdue), await taskWith(overdue)]
+    const ran: string[] = []
+    const direct: CheckDeps['direct'] = {
+      free: () => 2 - ran.length,
+      run: (task) => ran.push(task.taskId),
+    }
+    const { found } = await check({ direct, reportRun: async () => 'unreachable' })
+    expect(ran).toHaveLength(2)
+    expect(started.map(({ taskId }) => taskId)).toEqual(expect.arrayContaining(ran))
+    expect(found.filter((one) => one.found === 'taken_over')).toHaveLength(2)
   })
 
   it('fails a task whose run ended without a record as upstream_error', async () => {

@@ -1,4 +1,5 @@
 import { succeed } from '../domain/result.ts'
+import type { TaskView } from '../domain/tasks/task.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { cancelledMany, retriedMany } from '../schema/operators/tasks.ts'
 import type { TaskFilter } from '../store/tasks/listTasks.ts'
@@ -46,14 +47,15 @@ export async function cancelTasks(
   deps: CancelDeps,
   { filter, limit, dryRun, onProgress }: ManyTasks<CancelFilter>,
 ): Done<CancelledMany> {
-  const taskIds: string[] = []
+  const found: TaskView[] = []
   const statuses = filter.status === undefined ? liveStatuses : [filter.status]
   for (const status of statuses) {
     const listed = await matchingTasks(deps, { ...filter, status, limit })
     if (!listed.ok) return listed
-    taskIds.push(...listed.value.data.map(({ task }) => task.taskId))
+    found.push(...listed.value.data.map(({ task }) => task))
   }
-  taskIds.splice(limit)
+  const newest = found.toSorted((one, other) => other.createdAtMs - one.createdAtMs)
+  const taskIds = newest.slice(0, limit).map(({ taskId }) => taskId)
   if (dryRun) return succeed({ would_cancel: taskIds })
   const cancelOne = async (taskId: string) => {
     const result = await cancelInDatabase(deps, taskId)

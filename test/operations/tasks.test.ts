@@ -161,6 +161,9 @@ describe('many', () => {
     })
     const again = await retryTasks(deps, { ...some, dryRun: true })
     expect(again).toMatchObject({ value: { would_retry: taskIds.slice(1) } })
+    await database.pool.query('update task set request = null where task_id = $1', [taskIds[1]])
+    const kept = await retryTasks(deps, { ...some, dryRun: true })
+    expect(kept).toMatchObject({ value: { would_retry: taskIds.slice(2) } })
   })
 
   it('live tasks are cancelled, except those with a call under way [many-1]', async () => {

@@ -32,7 +32,7 @@ export type TaskFilter = Page & {
   readonly failureCode?: TaskFailureCode
   /** As the client sent it. */
   readonly idempotencyKey?: string
-  /** Whether to leave out tasks that were retried. */
+  /** Whether to leave out tasks that were retried, and those whose request is no longer stored. */
   readonly isRetryable?: true
 }
 

@@ -33,6 +33,7 @@ beforeAll(async () => {
   expired = await insertEndedTasks(pool, { ...three, at: hoursAgo(48) })
   await pool.query('update task set expires_at = now() where task_id = any ($1)', [expired])
   failed = await insertEndedTasks(pool, { ...three, at: hoursAgo(3), status: 'failed' })
+  await pool.query(`update task set request = '{}' where task_id = any ($1)`, [failed])
   await pool.query(`update task set failure_code = 'cancelled' where task_id = $1`, [failed[1]])
   otherModel = await insertEndedTasks(pool, { ...three, at: hoursAgo(2), model })
   live = (await insertTask(pool)).taskId
@@ -73,16 +74,18 @@ describe('the list of the tasks of all accounts', () => {
     expect(await listed(window)).toEqual([...failed.toReversed(), ...expired.toReversed()])
   })
 
-  it('leaves tasks out that were retried, and tasks that are due for the purge', async () => {
+  it('leaves tasks out that were retried, that are due for the purge, or whose request is gone', async () => {
     const { pool } = database
     await pool.query(`update task set retry_of = $1 where task_id = $2`, [failed[2], live])
-    const notRetried = { status: 'failed', notRetried: true } as const
-    expect(await listed(notRetried, 2)).toEqual([failed[1], failed[0]])
+    const retryable = { status: 'failed', isRetryable: true } as const
+    expect(await listed(retryable, 2)).toEqual([failed[1], failed[0]])
     const purge = (at: string) =>
       pool.query(`update task set purge_at = ${at} where task_id = $1`, [failed[1]])
     await purge('now()')
-    expect(await listed(notRetried, 1)).toEqual([failed[0]])
+    expect(await listed(retryable, 1)).toEqual([failed[0]])
     await purge(`now() + interval '1 day'`)
+    await pool.query('update task set request = null where task_id = $1', [failed[1]])
+    expect(await listed(retryable, 1)).toEqual([failed[0]])
   })
 
   it('continues after a task, also a purged one, and refuses an id that no task had', async () => {

@@ -36,3 +36,15 @@ it('a process begins no call eight seconds after its last beat, and beats again 
   await until('the next beat', async () => ((await lastBeat()) === before ? undefined : true))
   expect(performance.now() - backAtMs).toBeLessThan(silentMs / 2)
 }, 30_000)
+
+it('a process starts although PostgreSQL does not take its first beat at once', async () => {
+  let beaten = 0
+  const beat = async () => {
+    beaten += 1
+    if (beaten === 1) throw new Error('Connection terminated due to connection timeout')
+  }
+  const beats = createBeats({ beat, leave: async () => {}, close: async () => {} }, quiet.log)
+  await beats.start()
+  onTestFinished(beats.stop)
+  expect(beats.mayCall()).toBe(true)
+})

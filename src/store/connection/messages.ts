@@ -19,7 +19,7 @@ type MessagesOptions = {
 
 type Message = { readonly channel: MessagesOptions['hears']; readonly text: string }
 
-const connectTimeoutMs = 5_000
+const connectTimeoutMs = 10_000
 /** The pause before a lost connection is replaced. */
 const reconnectMs = 500
 /** Limit for the messages that wait for the statement under way. Further ones are lost. */

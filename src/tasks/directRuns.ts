@@ -48,8 +48,14 @@ export function createDirectRuns(deps: DirectRunsDeps) {
       hold()
     }
     const takesNoSlot = slotFrom === 'call'
-    const shared = { signal: deps.stopping, via: 'offer' } as const
-    const task = { ...shared, taskId, firstOf: family, takesNoSlot, onStage }
+    const task = {
+      taskId,
+      via: 'offer',
+      firstOf: family,
+      signal: deps.stopping,
+      onStage,
+      takesNoSlot,
+    } as const
     const result = await deps.produceImage(task).catch((error: unknown) => {
       onUnexpected(taskId, error)
       return { kind: 'error' } as const

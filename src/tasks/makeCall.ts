@@ -30,7 +30,7 @@ export async function makeCall(
   { taskId, onStage }: ProduceInput,
   { attempt, askedAt, leaveRequest }: Opened,
 ): Promise<boolean> {
-  const { attempts, blobs, log } = deps
+  const { attempts } = deps
   const { n, channel, answerId, request, model, upstreamKey, timeoutMs } = attempt
   const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt)
   let unrecorded: Outcome | undefined = lostOutcome
@@ -58,8 +58,7 @@ export async function makeCall(
     }
     onStage?.({ stage: 'storing', channel: channel.name })
     const hardEndMs = leftMs()
-    const answer = { log, taskId, attempt: n, answerId, hardEndMs, outcome }
-    const meta = await storeAnswer(blobs, answer)
+    const meta = await storeAnswer(deps, { taskId, attempt: n, answerId, hardEndMs, outcome })
     const settle = () => attempts.settleTask({ meta, answerId, evidence })
     const isSettled = await retryFor(Math.min(settleMsMax, leftMs()), settle)
     unrecorded = isSettled ? undefined : { class: 'succeeded', evidence }

@@ -5,12 +5,11 @@ import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../domain/upstream/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../domain/upstream/answerMeta.ts'
 import type { UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
-import type { Logger } from '../telemetry/logger.ts'
 import { withTimeout } from '../domain/withTimeout.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import { retryFor } from './timeLimits.ts'
 
 type AnswerToStore = {
-  readonly log: Pick<Logger, 'warn'>
   readonly taskId: string
   readonly attempt: number
   readonly answerId: string
@@ -24,8 +23,11 @@ type AnswerToStore = {
  * `meta.json` is complete. Never overwrites a blob. Tries a failed write again until the task's hard end, because the
  * call is paid for and must not be made again. After the hard end, throws the last error of the blob store.
  */
-export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
-  const { log, taskId, attempt, answerId, hardEndMs } = answer
+export async function storeAnswer(
+  { blobs, log }: { readonly blobs: BlobStore; readonly log: Pick<Logger, 'warn'> },
+  answer: AnswerToStore,
+): Promise<AnswerMeta> {
+  const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
     const { mimeType, bytes } = image
@@ -38,12 +40,12 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
         [answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))],
       )
     // Only this attempt writes these keys. If they exist, an earlier try succeeded, and only its reply was lost.
-    let failures = 0
+    let isLogged = false
     await retryFor(hardEndMs, () =>
       put().catch((error: unknown) => {
         if (error instanceof BlobExistsError) return
-        failures += 1
-        if (failures === 1) log.warn('answer not stored yet', { taskId, attempt, error })
+        if (!isLogged) log.warn('answer not stored yet', { taskId, attempt, error })
+        isLogged = true
         throw error
       }),
     )

@@ -160,11 +160,7 @@ async function takeStep(
   if (step.kind !== 'call') return step
   const { n, channel } = step
   const leaveRequest = await deps.enterRequest(facts.requestBytes)
-  const opened = await open(deps, input, { n, channel }, leaveRequest).catch((error: unknown) => {
-    leaveRequest()
-    throw error
-  })
-  if (opened.kind !== 'opened') leaveRequest()
+  const opened = await open(deps, input, { n, channel }, leaveRequest)
   return opened.kind === 'full'
     ? takeStep(deps, input, looked, withFull(facts, [channel.name]))
     : opened
@@ -183,6 +179,7 @@ function withFull(facts: TaskFacts, names: readonly string[]): TaskFacts {
 /** How long a question is repeated whose answer was lost. It is answered with the same attempt again. */
 const openMsMax = 3_000
 
+/** Asks for an attempt. When it is not opened, ends the turn of the request. */
 async function open(
   deps: ProduceImageDeps,
   { taskId, via = 'workflow', signal }: ProduceInput,
@@ -190,15 +187,17 @@ async function open(
   leaveRequest = () => {},
 ): Promise<Step | { readonly kind: 'full' }> {
   const { attempts, processId } = deps
-  if (signal?.aborted === true) return { kind: 'changed' }
   const { n, channel } = wanted
   const answerId = newUploadId('answer')
   const askedAt = readClocks()
   const question = { ...wanted, taskId, answerId, processId, via }
+  let opened = false
   try {
+    if (signal?.aborted === true) return { kind: 'changed' }
     const result = await retryFor(openMsMax, () => attempts.openAttempt(question), signal)
     switch (result.kind) {
       case 'opened':
+        opened = true
         return { ...result, askedAt, leaveRequest }
       case 'not_present':
         return notPresent
@@ -219,5 +218,7 @@ async function open(
     const close = { taskId, n, answerId, ...notCalled }
     retryFor(channel.timeoutMs, () => attempts.closeAttempt(close)).catch(() => {})
     throw error
+  } finally {
+    if (!opened) leaveRequest()
   }
 }

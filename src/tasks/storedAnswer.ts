@@ -30,9 +30,9 @@ export async function storeAnswer(
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
-    const { mimeType, bytes } = image
+    const { mimeType, width, height, bytes } = image
     const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const stored = { mimeType, bytes: bytes.length, sha256 }
+    const stored = { mimeType, width, height, bytes: bytes.length, sha256 }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
     const put = () =>
       blobs.put(

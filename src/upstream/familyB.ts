@@ -55,7 +55,8 @@ export async function asPng(image: AnswerImage): Promise<AnswerImage | undefined
   try {
     const decoder = sharp(image.bytes, { limitInputPixels: outputImagePixelsMax, failOn: 'error' })
     const encoder = decoder.autoOrient().timeout({ seconds: transcodeSecondsMax }).png()
-    return { mimeType: 'image/png', bytes: await encoder.toBuffer() }
+    const { data: bytes, info } = await encoder.toBuffer({ resolveWithObject: true })
+    return { mimeType: 'image/png', width: info.width, height: info.height, bytes }
   } catch {
     return undefined
   }

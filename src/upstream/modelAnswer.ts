@@ -11,7 +11,7 @@ import type { KeptImage, UpstreamOutcome } from '../domain/upstream/upstreamCall
 import { decodeLenientBase64 } from '../streams/base64.ts'
 import type { ContentCoding } from '../streams/codings.ts'
 import { contentCoding, unpack } from '../streams/codings.ts'
-import { wholeImageType } from '../streams/images.ts'
+import { wholeImage } from '../streams/images.ts'
 import { readLenientJson } from '../streams/json.ts'
 
 /** What differs between the two families: the body of a request, and how a 2xx answer is judged. */
@@ -76,8 +76,8 @@ export async function readModelAnswer(
     path,
     read: async () => {
       const bytes = await decodeLenientBase64(sent, outputImageBytesMax)
-      const mimeType = bytes && wholeImageType(bytes)
-      return bytes && mimeType && { mimeType, bytes }
+      const image = bytes && wholeImage(bytes)
+      return bytes && image && { ...image, bytes }
     },
   }))
   return succeed({ document, images })

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import { wholeImageType } from '../../src/streams/images.ts'
+import { wholeImage } from '../../src/streams/images.ts'
 import { paddedPng } from '../support/images.ts'
 
 /** Noise does not compress, so scans and chunks have some length. */
@@ -52,18 +52,25 @@ const images: Readonly<Record<string, Buffer>> = {
 }
 
 describe.each(Object.entries(images))('a whole %s', (name, image) => {
-  it('is accepted with its type, and with bytes after its end', () => {
-    const expected = `image/${name.match(/png|jpeg|webp/)?.[0]}`
-    expect(wholeImageType(image)).toBe(expected)
-    expect(wholeImageType(Buffer.concat([image, Buffer.from('trailer')]))).toBe(expected)
+  it('is accepted with its type and size, and with bytes after its end', () => {
+    const mimeType = `image/${name.match(/png|jpeg|webp/)?.[0]}`
+    const expected = { mimeType, width: 37, height: 23 }
+    expect(wholeImage(image)).toEqual(expected)
+    expect(wholeImage(Buffer.concat([image, Buffer.from('trailer')]))).toEqual(expected)
     // A Motion Photo is a JPEG with a video behind it, and an MPO one with another JPEG.
-    expect(wholeImageType(Buffer.concat([image, jpeg.subarray(0, 300)]))).toBe(expected)
+    expect(wholeImage(Buffer.concat([image, jpeg.subarray(0, 300)]))).toEqual(expected)
   })
 
   it('is refused wherever it is cut off', () => {
-    const accepted = [...image.keys()].filter((length) => wholeImageType(image.subarray(0, length)))
+    const accepted = [...image.keys()].filter((length) => wholeImage(image.subarray(0, length)))
     expect(accepted).toEqual([])
   })
+})
+
+it('the height of a JPEG is 0 where its frame leaves it to a mark behind the first scan', () => {
+  const unsized = Buffer.from(jpeg)
+  unsized.writeUInt16BE(0, jpeg.indexOf(Buffer.from([0xff, 0xc0])) + 5)
+  expect(wholeImage(unsized)).toEqual({ mimeType: 'image/jpeg', width: 37, height: 0 })
 })
 
 describe('what is no whole image', () => {
@@ -100,7 +107,7 @@ describe('what is no whole image', () => {
       Buffer.concat([png.subarray(0, 8), chunk('tEXt', Buffer.alloc(13)), png.subarray(8)]),
     ],
   ])('is refused: %s', (_what, bytes) => {
-    expect(wholeImageType(bytes)).toBeUndefined()
+    expect(wholeImage(bytes)).toBeUndefined()
   })
 
   it.each([
@@ -114,9 +121,9 @@ describe('what is no whole image', () => {
     const header = Buffer.from(png.subarray(16, 29))
     const changed = (content: Buffer) =>
       Buffer.concat([png.subarray(0, 8), chunk('IHDR', content), png.subarray(afterHeader)])
-    expect(wholeImageType(changed(header))).toBe('image/png')
+    expect(wholeImage(changed(header))).toMatchObject({ mimeType: 'image/png' })
     Buffer.from(hex, 'hex').copy(header, at)
-    expect(wholeImageType(changed(header))).toBeUndefined()
+    expect(wholeImage(changed(header))).toBeUndefined()
   })
 
   it('is refused: a PNG with a changed byte in its signature, its header or any critical chunk', () => {
@@ -126,7 +133,7 @@ describe('what is no whole image', () => {
     const accepted = [...image.keys()].filter((at) => {
       const changed = Buffer.from(image)
       changed[at] = (changed[at] ?? 0) ^ 0x04
-      return wholeImageType(changed) !== undefined
+      return wholeImage(changed) !== undefined
     })
     expect(accepted.filter((at) => at < density || at >= density + 21)).toEqual([])
   })
@@ -134,7 +141,7 @@ describe('what is no whole image', () => {
   it('is not a PNG with a wrong checksum in a chunk that the picture does not need', () => {
     const image = paddedPng(5_000, 1)
     image[3_000] = 0
-    expect(wholeImageType(image)).toBe('image/png')
+    expect(wholeImage(image)).toMatchObject({ mimeType: 'image/png' })
   })
 })
 
@@ -151,7 +158,7 @@ it.each([
     Buffer.alloc(20 * 1024 * 1024, hex, 'hex'),
   ])
   const before = process.cpuUsage()
-  expect(wholeImageType(flood)).toBeUndefined()
+  expect(wholeImage(flood)).toBeUndefined()
   const { user, system } = process.cpuUsage(before)
   expect((user + system) / 1000).toBeLessThan(500)
 })

@@ -49,13 +49,15 @@ describe('an answer of family B', () => {
 })
 
 const create = { width: 40, height: 30, channels: 3, background: 'teal' } as const
-const jpegOf = (bytes: Buffer) => ({ mimeType: 'image/jpeg', bytes }) as const
+const jpegOf = (bytes: Buffer) =>
+  ({ mimeType: 'image/jpeg', width: 40, height: 30, bytes }) as const
 
 // That other formats become PNG is in outcomes.test.ts.
 
 it('a PNG is rotated as the orientation of its JPEG says', async () => {
   const turned = sharp({ create }).withMetadata({ orientation: 6 })
   const png = await asPng(jpegOf(await turned.jpeg().toBuffer()))
+  expect(png).toMatchObject({ mimeType: 'image/png', width: 30, height: 40 })
   expect(await sharp(png?.bytes).metadata()).toMatchObject({ format: 'png', width: 30, height: 40 })
 })
 

@@ -11,6 +11,9 @@ export type AnswerMeta = {
   readonly attempt: number
   readonly image: {
     readonly mimeType: ImageMimeType
+    /** In pixels. 0: not known. Absent in answers that an earlier version has stored. */
+    readonly width?: number
+    readonly height?: number
     readonly bytes: number
     readonly sha256: string
   }

@@ -64,6 +64,9 @@ export type OutcomeEvidence = {
 /** An image from an upstream answer that is not yet in the blob store. */
 export type KeptImage = {
   readonly mimeType: ImageMimeType
+  /** In pixels. 0: the bytes do not say it. */
+  readonly width: number
+  readonly height: number
   readonly bytes: Buffer
   /**
    * Call this when the image is stored or given up: large answers wait for the memory that it takes. A second call does

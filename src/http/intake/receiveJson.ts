@@ -5,7 +5,7 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
 import type { Base64Alphabet } from '../../streams/base64.ts'
-import { wholeImageType } from '../../streams/images.ts'
+import { wholeImage } from '../../streams/images.ts'
 import { readJson } from '../../streams/json.ts'
 import type { ApiContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
@@ -44,7 +44,7 @@ export function receivedImage(
   path: JsonPath,
   content: Uint8Array,
 ): Result<ReceivedImage, RequestFailure> {
-  const mimeType = wholeImageType(content)
+  const mimeType = wholeImage(content)?.mimeType
   return mimeType === undefined
     ? fail(invalidImage(paramPath(path), 'the data is not a complete PNG, JPEG or WebP image'))
     : succeed({ path, mimeType, content })

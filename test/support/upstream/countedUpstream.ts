@@ -9,6 +9,8 @@ export function succeeded(): UpstreamOutcome {
     evidence: { reason: 'image', httpStatus: 200 },
     image: {
       mimeType: 'image/png',
+      width: 16,
+      height: 16,
       bytes: image,
       discard: () => {},
     },

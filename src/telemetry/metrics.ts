@@ -154,8 +154,9 @@ const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> 
     'inputs_unreadable',
     'credential_unreadable',
   ],
-  rejected: ['invalid_request', 'content_policy', 'no_image', 'forbidden'],
+  rejected: ['invalid_request', 'content_policy', 'no_image'],
   exhausted: ['quota_exhausted'],
+  declined: ['forbidden', 'too_large', 'model_not_found'],
   operator_fault: ['credential', 'forbidden', 'model_not_found'],
   unknown: [
     'server_error',
@@ -164,7 +165,6 @@ const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> 
     'broken_body',
     'answer_too_large',
     'unexpected_status',
-    'forbidden',
   ],
 }
 

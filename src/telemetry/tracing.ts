@@ -119,6 +119,7 @@ const badClasses: ReadonlySet<unknown> = new Set<OutcomeClass>([
   'unknown',
   'operator_fault',
   'exhausted',
+  'declined',
 ])
 
 /**

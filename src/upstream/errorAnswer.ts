@@ -59,7 +59,7 @@ export function parseVendorError(body: Buffer): ParsedVendorError | undefined {
     codes: words.flatMap((word) => textOf(word)?.toLowerCase() ?? []),
     quotaIds: details.flatMap(quotaIds),
     message: textOf(error['message']) ?? '',
-    ...defined({ retryDelay }),
+    ...defined({ retryDelay, param: textOf(error['param']) }),
   }
 }
 

@@ -22,7 +22,7 @@ const bothFamilies: readonly Row[] = [
   ['bad-key', 'operator_fault', 'credential'],
   ['403 about=country', 'operator_fault', 'forbidden'],
   ['404', 'operator_fault', 'model_not_found'],
-  ['403 about=html', 'unknown', 'forbidden'],
+  ['403 about=html', 'declined', 'forbidden'],
   ['500', 'unknown', 'server_error'],
   ['502', 'unknown', 'server_error'],
   ['503-html', 'unknown', 'server_error'],

@@ -63,19 +63,33 @@ function endOf(facts: TaskFacts, { callsMax, givenUp }: Terms): TaskFailure | un
  * Returns the channels that this task may still use. After an unknown outcome only the channel of that call
  * is left, because it may have done the work. A later refusal does not change this. Channels with a used-up
  * quota or an operator's fault are skipped. A synchronous task does not return to a channel that
- * has refused it.
+ * has refused or declined it. Any other task returns to a channel that has declined it after a pause, three times.
  */
-function usableChannels({ past, sync, channels }: TaskFacts): readonly ChannelState[] {
+function usableChannels({ past, sync, channels, nowMs }: TaskFacts): readonly ChannelState[] {
   const tied = past.findLast((attempt) => attempt.class === 'unknown')?.channel
   const skips = (attempt: PastAttempt) =>
     attempt.class === 'exhausted' ||
     attempt.class === 'operator_fault' ||
-    (sync && isUpstreamRefusal(attempt))
+    (sync && (attempt.class === 'declined' || isUpstreamRefusal(attempt)))
   const skipped = new Set(past.filter(skips).map(({ channel }) => channel))
-  return channels.filter(
-    ({ channel: { name } }) => !skipped.has(name) && (tied === undefined || name === tied),
-  )
+  return channels.flatMap((state) => {
+    const { name } = state.channel
+    if (skipped.has(name) || (tied !== undefined && name !== tied)) return []
+    const declines = past.filter((one) => one.class === 'declined' && one.channel === name)
+    const last = declines.at(-1)
+    if (last === undefined) return [state]
+    const pauseMs = declinePausesMs[declines.length - 1]
+    if (pauseMs === undefined) return []
+    const untilAtMs = last.closedAtMs + pauseMs
+    return [untilAtMs > nowMs ? { ...state, bar: 'declined', untilAtMs } : state]
+  })
 }
+
+/**
+ * The pauses after which a channel that has declined a task is tried again. What declines may pass, such as the page of
+ * an edge in front of the vendor, and ten seconds of such pages must not end a queue.
+ */
+const declinePausesMs: readonly number[] = [30_000, 2 * 60_000, 8 * 60_000]
 
 const backoffMsFirst = 1_000
 const backoffMsMax = 30_000
@@ -150,6 +164,8 @@ function waitFor({ nowMs, createdAtMs }: TaskFacts, state: ChannelState, jitter:
       const leftMs = state.fault === true ? Math.min(untilMs, checkMs) : untilMs
       return wait('cooldown', leftMs + jitter * Math.min(leftMs / 4, spreadMsMax))
     }
+    case 'declined':
+      return wait('declined', untilAtMs - nowMs + jitter * spreadMsMax)
     case 'full':
       return wait('channel_full', lineAgainMs * (1 + jitter))
     case undefined:
@@ -161,16 +177,18 @@ function waitFor({ nowMs, createdAtMs }: TaskFacts, state: ChannelState, jitter:
 
 /**
  * Returns the wait, or the end of the task. The task ends when a synchronous caller would wait too long, or
- * when the channel's cooldown ends only after the deadline. Any other wait that would pass the deadline ends at the
- * deadline, where the task ends.
+ * when the channel's cooldown, or the pause after it declined, ends only after the deadline. Any other wait that would
+ * pass the deadline ends at the deadline, where the task ends.
  */
 function waitOrEnd(facts: TaskFacts, state: ChannelState, wait: Wait): NextStep {
   const leftMs = facts.deadlineAtMs - facts.nowMs
-  const cooldownMs = state.bar === 'cooldown' ? (state.untilAtMs ?? 0) - facts.nowMs : 0
+  const isTimed = state.bar === 'cooldown' || state.bar === 'declined'
+  const barMs = isTimed ? (state.untilAtMs ?? 0) - facts.nowMs : 0
   const isTooLong = facts.sync && wait.delayMs > syncCooldownWaitMsMax
-  if (isTooLong || cooldownMs >= leftMs) {
-    if (state.bar === 'paused' || state.fault === true) return end(noChannelFailure(facts))
-    return end(waitTooLongFailure(facts, wait.channel, cooldownMs))
+  if (isTooLong || barMs >= leftMs) {
+    const isRefusal = state.bar === 'cooldown' && state.fault !== true
+    if (!isRefusal) return end(noChannelFailure(facts))
+    return end(waitTooLongFailure(facts, wait.channel, barMs))
   }
   return { ...wait, delayMs: Math.min(wait.delayMs, leftMs) }
 }

@@ -49,11 +49,11 @@ export type OpenCall = {
 
 /**
  * What keeps the task's model from a channel now: the SQL function `channel_bar`. `untilAtMs` and `fault` tell about a
- * cooldown.
+ * cooldown. `declined` keeps this task alone from it, until `untilAtMs`.
  */
 export type ChannelState = {
   readonly channel: Channel
-  readonly bar?: 'paused' | 'full' | 'cooldown'
+  readonly bar?: 'paused' | 'full' | 'cooldown' | 'declined'
   readonly untilAtMs?: number
   readonly fault?: boolean
 }
@@ -77,6 +77,8 @@ export type Wait = {
 
 export type WaitReason =
   | 'cooldown'
+  /** The channel has declined the task. */
+  | 'declined'
   | 'channel_full'
   | 'channel_paused'
   /** After an unknown outcome, or after a call that this service itself did not make. */

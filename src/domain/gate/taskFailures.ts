@@ -59,7 +59,8 @@ export function waitTooLongFailure(
 /**
  * Returns the failure of a task that has no channel left. Only the latest attempt on each channel counts. If any of
  * them was refused, the failure is a refusal, because a refusal ends by itself and the client can try again. If none
- * was refused but one met a used-up quota, that is the failure. In every other case it is an operator's fault.
+ * was refused but one met a used-up quota, that is the failure. In every other case it is an operator's fault, also when
+ * every channel declined.
  */
 export function noChannelFailure(facts: Facts): TaskFailure {
   const latest = latestPerChannel(facts)

@@ -10,6 +10,8 @@ export type VendorError = {
   /** The ids and metrics of the quotas that an error of family A names. Only a 429 is judged by them. */
   readonly quotaIds: readonly string[]
   readonly message: string
+  /** The field of the request that the error names. */
+  readonly param?: string
 }
 
 export type ErrorAnswer = {
@@ -98,8 +100,16 @@ const exhaustedText =
 function byStatus(answer: ErrorAnswer): ErrorVerdict {
   switch (answer.status) {
     case 400:
+      // The name of the model is ours, not the client's, and the account may make other images with it.
+      return answer.error?.param === 'model'
+        ? { class: 'declined', reason: 'model_not_found' }
+        : { class: 'rejected', reason: 'invalid_request' }
     case 413:
-      return { class: 'rejected', reason: 'invalid_request' }
+    case 431:
+      // Without the vendor's words, a proxy on the way to this channel has limits of its own.
+      return answer.error === undefined
+        ? { class: 'declined', reason: 'too_large' }
+        : { class: 'rejected', reason: 'invalid_request' }
     case 401:
       return { class: 'operator_fault', reason: 'credential' }
     case 402:
@@ -131,11 +141,13 @@ export const promptRefusalMsMax = 10_000
 /**
  * Classifies a 403. It is the operator's fault only when the vendor's code or reason names the credential, the project or
  * the region: a fault keeps the channel from everybody. A message is not read for that, because it may quote a client.
- * Any other 403 ends its task alone. A body without the form of the vendor's errors may come from any proxy between us
- * and the vendor. Then the outcome is unknown.
+ * Moderation ends its task. Any other 403, such as the page of an edge in front of the vendor, says only that this
+ * channel does not take the request: an organization that is not verified has neither code nor reason
+ * (https://github.com/openai-php/client/issues/565).
  */
 function forbidden(error: VendorError | undefined): ErrorVerdict {
-  if (error === undefined) return { class: 'unknown', reason: 'forbidden' }
+  const declined = { class: 'declined', reason: 'forbidden' } as const
+  if (error === undefined) return declined
   if (hasCode(error, regionCodes) || error.codes.some((code) => credentialCodePart.test(code))) {
     return { class: 'operator_fault', reason: 'forbidden' }
   }
@@ -143,8 +155,9 @@ function forbidden(error: VendorError | undefined): ErrorVerdict {
   if (error.codes.includes('model_not_found')) {
     return { class: 'operator_fault', reason: 'model_not_found' }
   }
-  const isModeration = moderationText.test(error.message)
-  return { class: 'rejected', reason: isModeration ? 'content_policy' : 'forbidden' }
+  return moderationText.test(error.message)
+    ? { class: 'rejected', reason: 'content_policy' }
+    : declined
 }
 
 /**

@@ -5,16 +5,18 @@ import type { NativeResponse } from './nativeResponse.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 
 /**
- * Every upstream call ends with one of six classes. `succeeded`: the answer contains an image. `refused`: the
+ * Every upstream call ends with one of seven classes. `succeeded`: the answer contains an image. `refused`: the
  * upstream did no work, and the call can be made later. `rejected`: the upstream does not accept this
- * request. `exhausted`: the quota or credit of the channel is used up. `operator_fault`: the credential,
- * project or model name is wrong. `unknown`: the upstream may have done work.
+ * request. `exhausted`: the quota or credit of the channel is used up. `declined`: the upstream did no work, and does
+ * not take this request on this channel. `operator_fault`: the credential, project or model name is wrong. `unknown`:
+ * the upstream may have done work.
  */
 export const outcomeClasses = [
   'succeeded',
   'refused',
   'rejected',
   'exhausted',
+  'declined',
   'operator_fault',
   'unknown',
 ] as const
@@ -35,6 +37,7 @@ export const outcomeReasons = [
   'inputs_unreadable',
   'credential_unreadable',
   'invalid_request',
+  'too_large',
   'content_policy',
   'no_image',
   'quota_exhausted',

@@ -19,6 +19,7 @@ it.each([
   ['refused', 'inputs_unreadable', undefined, undefined],
   ['unknown', 'server_error', 7_000, undefined],
   ['exhausted', 'quota_exhausted', 7_000, undefined],
+  ['declined', 'forbidden', 7_000, undefined],
   ['rejected', 'content_policy', undefined, undefined],
   ['succeeded', 'image', undefined, undefined],
 ] as const)('after %s %s with Retry-After %s the cooldown is %j', (...row) => {

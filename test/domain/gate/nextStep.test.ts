@@ -27,6 +27,8 @@ const refused = past({ class: 'refused', reason: 'rate_limited', retryAfterMs: 7
 const justRefused = { ...refused, closedAtMs: nowMs, retryAfterMs: 7_000 }
 const exhausted = past({ class: 'exhausted', reason: 'quota_exhausted' })
 const fault = past({ class: 'operator_fault', reason: 'credential' })
+const declined = past({ class: 'declined', reason: 'forbidden' })
+const justDeclined = { ...declined, closedAtMs: nowMs }
 const unread = past({ class: 'refused', reason: 'inputs_unreadable', closedAtMs: nowMs })
 
 function state(name: string, known: Partial<ChannelState> = {}): ChannelState {
@@ -88,6 +90,12 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       'other than one that refused it while a client waits',
       { sync: true, past: [refused] },
       call('two', 2),
+    ],
+    ['other than one that has just declined it', { past: [justDeclined] }, call('two', 2)],
+    [
+      'again 30 s after it declined',
+      { past: [{ ...declined, closedAtMs: nowMs - 30_000 }] },
+      call('one', 2),
     ],
     [
       'that it could not call before while a client waits',
@@ -173,6 +181,26 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       wait('channel_paused', 60_000),
     ],
     [
+      '30 s for a channel that has declined it',
+      { past: [justDeclined], channels: [one] },
+      wait('declined', 30_000),
+    ],
+    [
+      '2 minutes when it declined again',
+      { past: [declined, justDeclined], channels: [one] },
+      wait('declined', 120_000),
+    ],
+    [
+      '8 minutes when it declined a third time, and not in line',
+      { past: [declined, declined, justDeclined], channels: [state('one', full)] },
+      wait('declined', 480_000),
+    ],
+    [
+      'for the channel of an unknown outcome that has declined it since',
+      { past: [unknown, justDeclined] },
+      wait('declined', 30_000),
+    ],
+    [
       'to the deadline at most',
       { channels: [state('one', paused)], deadlineAtMs: nowMs + 7_000 },
       wait('channel_paused', 7_000),
@@ -212,6 +240,16 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       end('rate_limit_exceeded', 'exhausted'),
     ],
     [
+      'when every channel has declined it four times',
+      { past: [declined, on('two', declined)].flatMap((each) => Array(4).fill(each)) },
+      end('upstream_error', 'operator_fault'),
+    ],
+    [
+      'when the pause after a decline passes the deadline',
+      { past: [justDeclined], channels: [one], deadlineAtMs: nowMs + 29_000 },
+      end('upstream_error', 'operator_fault'),
+    ],
+    [
       'with the latest outcome of its only channel',
       { past: [refused, fault], channels: [one] },
       end('upstream_error', 'operator_fault'),
@@ -242,6 +280,11 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       'for a long cooldown, also beside a paused channel',
       { sync: true, channels: [state('one', cooling), state('two', paused)] },
       end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 20_000 }),
+    ],
+    [
+      'when every channel has declined it once',
+      { sync: true, past: [declined, on('two', declined)] },
+      end('upstream_error', 'operator_fault'),
     ],
     [
       'for a paused channel',

@@ -21,11 +21,21 @@ const day = 'GenerateRequestsPerDayPerProjectPerModel-FreeTier'
 
 const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ['402', answer(402), 'exhausted quota_exhausted'],
-  ['403 about the request', says(policy), 'rejected forbidden'],
+  ['403 about the request', says(policy), 'declined forbidden'],
+  ['403 of an edge', answer(403), 'declined forbidden'],
+  ['413 of an edge', answer(413), 'declined too_large'],
+  ['413 of the vendor', answer(413, {}), 'rejected invalid_request'],
+  ['431 of an edge', answer(431), 'declined too_large'],
+  [
+    '400 that names the field of the model',
+    answer(400, { param: 'model' }),
+    'declined model_not_found',
+  ],
+  ['400 that names another field', answer(400, { param: 'size' }), 'rejected invalid_request'],
   ['403 of moderation', codes(403, 'content_policy_violation'), 'rejected content_policy'],
   ['400 of Azure’s filter', codes(400, 'contentfilter'), 'rejected content_policy'],
   ['403 for a missing role', codes(403, 'iam_permission_denied'), 'operator_fault forbidden'],
-  ['403 whose message names the key', says('Your API key was leaked.'), 'rejected forbidden'],
+  ['403 whose message names the key', says('Your API key was leaked.'), 'declined forbidden'],
   [
     '403 about content',
     says("This violates your organization's content policy."),
@@ -34,7 +44,7 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   [
     '403 that quotes a prompt',
     says('The prompt "a poster for my project" is not allowed.'),
-    'rejected forbidden',
+    'declined forbidden',
   ],
   [
     '403 whose code names the project, and whose message mentions a policy',

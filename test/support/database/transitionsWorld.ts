@@ -19,6 +19,7 @@ const outcomes = [
   ['refused', 'not_called'],
   ['rejected', 'content_policy'],
   ['exhausted', 'quota_exhausted'],
+  ['declined', 'forbidden'],
   ['operator_fault', 'credential'],
   ['operator_fault', 'model_not_found'],
   ['unknown', 'timeout'],

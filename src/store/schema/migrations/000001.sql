@@ -351,7 +351,8 @@ create table attempt (
   lease_until timestamptz not null,
 
   closed_at timestamptz,
-  class text check (class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown')),
+  class text check (class in
+    ('succeeded', 'refused', 'rejected', 'exhausted', 'declined', 'operator_fault', 'unknown')),
   reason text,
   http_status integer,
   upstream_request_id text,

@@ -159,6 +159,7 @@ export const words = {
       refused: 'refused',
       rejected: 'rejected',
       exhausted: 'quota used up',
+      declined: 'declined',
       operator_fault: "operator's fault",
       unknown: 'unknown',
     },

@@ -105,9 +105,10 @@ export async function* encodeBase64(
 ): AsyncGenerator<Uint8Array> {
   let carry = Buffer.alloc(0)
   for await (const chunk of content) {
-    const whole = Buffer.concat([carry, chunk])
+    const sent = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+    const whole = carry.length === 0 ? sent : Buffer.concat([carry, sent])
     const usable = whole.length - (whole.length % 3)
-    carry = whole.subarray(usable)
+    carry = Buffer.from(whole.subarray(usable))
     if (usable > 0) yield Buffer.from(whole.toString('base64', 0, usable), 'latin1')
   }
   if (carry.length > 0) yield Buffer.from(carry.toString('base64'), 'latin1')

@@ -22,7 +22,7 @@ type UpstreamCallerDeps = {
 }
 
 /**
- * Limit for the bytes of all answers above 4 MiB in memory. Until its image is stored, an answer takes almost twice its
+ * Limit for the bytes of all answers above 8 MiB in memory. Until its image is stored, an answer takes almost twice its
  * bytes: fifty of 44 MiB would take 4 GB. Room for several keeps a slow blob store from storing one image at a time.
  */
 const answerMemory = { bytesMax: 96 * 1024 * 1024, freeBytes: 0, accountShareMax: 1 }

@@ -59,4 +59,15 @@ describe('the body of an answer', () => {
     expect((await body.take()).equals(bytes)).toBe(true)
     expect(openFilesIn(tempDir)).toBe(0)
   })
+
+  it('takes its bytes in memory once, also in the moment when it is read back from its file', async () => {
+    const size = 8 * inMemoryBytesMax
+    const bytes = randomBytes(size)
+    const body = await arrived(bytes, tempFolder())
+    const before = process.memoryUsage().arrayBuffers
+    const taken = await body.take()
+    const grownBytes = process.memoryUsage().arrayBuffers - before
+    expect(taken.equals(bytes)).toBe(true)
+    expect(grownBytes).toBeLessThan(1.2 * size)
+  })
 })

@@ -54,8 +54,14 @@ export const upstreamAnswerBytesMax = 96 * mebibyte
 /** Limit for one decoded image of an upstream answer. */
 export const outputImageBytesMax = 64 * mebibyte
 
-/** Limit for an upstream answer besides its images, as sent: texts, thought signatures, usage and white space. */
-export const upstreamAnswerTextBytesMax = 4 * mebibyte
+/**
+ * Limit for an upstream answer besides its images, as sent: texts, thought signatures, usage and white space. Large,
+ * because an image that is paid for should not be lost for what stands around it.
+ */
+export const upstreamAnswerTextBytesMax = 32 * mebibyte
+
+/** Limit for what is stored of such an answer besides its image, as JSON. The longest texts are left out. */
+export const storedResponseBytesMax = 4 * mebibyte
 
 /** Limit for the pixels of an output image that is converted to PNG. Twice the pixels of the 4K size. */
 export const outputImagePixelsMax = 2 * 3840 * 2160

@@ -84,13 +84,14 @@ function report(
     readonly channel: string
     readonly class: OutcomeClass
   },
-  { reason, httpStatus, upstreamRequestId, latencyMs }: OutcomeEvidence,
+  { reason, latencyMs, ...seen }: OutcomeEvidence,
 ): void {
   metrics.upstreamCall({ channel: call.channel, class: call.class, reason, latencyMs })
   const durationMs = latencyMs === undefined ? undefined : Math.round(latencyMs)
   log.info('upstream call', {
     ...call,
     reason,
-    ...defined({ httpStatus, upstreamRequestId, durationMs }),
+    ...seen,
+    ...defined({ durationMs }),
   })
 }

@@ -32,6 +32,7 @@ const numberFields = [
   'delayMs',
   'count',
   'port',
+  'leftOutBytes',
 ] as const
 const knownFields: ReadonlySet<string> = new Set([...textFields, ...numberFields])
 

@@ -1,5 +1,6 @@
 import { inMemoryBytesMax } from './answerBody.ts'
 import { defined } from '../domain/defined.ts'
+import { fittedResponse } from '../domain/upstream/nativeResponse.ts'
 import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
@@ -62,10 +63,14 @@ function withEvidence(
   about: Omit<OutcomeEvidence, 'reason'>,
   discard: () => void,
 ): UpstreamOutcome {
-  const evidence = { reason, ...about }
-  return outcome.class === 'succeeded'
-    ? { ...outcome, evidence, image: { ...outcome.image, discard } }
-    : { ...outcome, evidence }
+  const given = outcome.class === 'succeeded' ? outcome.native.response : outcome.nativeRejection
+  const { response, leftOutBytes } = fittedResponse(given ?? {})
+  const evidence = { reason, ...about, ...(leftOutBytes > 0 ? { leftOutBytes } : {}) }
+  if (outcome.class !== 'succeeded') {
+    return { ...outcome, evidence, ...(given && { nativeRejection: response }) }
+  }
+  const native = { ...outcome.native, response }
+  return { ...outcome, evidence, native, image: { ...outcome.image, discard } }
 }
 
 const requestIdLengthMax = 128

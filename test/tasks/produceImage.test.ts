@@ -190,6 +190,19 @@ describe('after a crash', () => {
   })
 })
 
+it('the log of a call says what was seen of it, also how much of its response was not stored', async () => {
+  const { taskId } = await insertTask(world.pool)
+  const answer = succeeded()
+  const evidence = { reason: 'image', latencyMs: 2.4, leftOutBytes: 77 } as const
+  const { call: callUpstream } = countedUpstream({ ...answer, evidence })
+  const info = vi.fn<Logger['info']>()
+  const log = { ...quiet.log, info }
+  await createTestProduceImage({ attempts: world.attempts, callUpstream, log })({ taskId })
+  const about = { taskId, attempt: 1, channel: 'b-main', class: 'succeeded', reason: 'image' }
+  const fields = { ...about, leftOutBytes: 77, durationMs: 2 }
+  expect(info.mock.calls).toContainEqual(['upstream call', fields])
+})
+
 describe('an answer that cannot be stored', () => {
   it('is stored again and again, without another call, and the log says so once', async () => {
     const { taskId } = await insertTask(world.pool)

@@ -60,4 +60,35 @@ describe('large answers', () => {
     for (const _ of [1, 2]) expect(await call(url, 'B')).toMatchObject({ class: 'unknown' })
     expect(openFilesIn(tempDir)).toBe(0)
   })
+
+  /** Calls an upstream of family A whose image has a signature of so many bytes. */
+  async function callForSigned(signatureBytes: number) {
+    const inlineData = { mimeType: 'image/png', data: paddedPng(500, 1).toString('base64') }
+    const parts = [{ inlineData, thoughtSignature: 'x'.repeat(signatureBytes) }]
+    const body = JSON.stringify({ candidates: [{ content: { parts }, finishReason: 'STOP' }] })
+    const { url } = await listenAnswering((response) => response.end(body))
+    const { call } = await openUpstreamWorld()
+    return await call(url, 'A')
+  }
+
+  it('keep their image when up to 32 MiB stand beside it, of which what is too long is not stored', async () => {
+    const signed = await callForSigned(3 * mebibyte)
+    expect(JSON.stringify(signed).length).toBeGreaterThan(3 * mebibyte)
+    for (const signatureBytes of [5 * mebibyte, 31 * mebibyte]) {
+      const outcome = await callForSigned(signatureBytes)
+      expect(outcome).toMatchObject({
+        class: 'succeeded',
+        evidence: { leftOutBytes: signatureBytes + ',"thoughtSignature":""'.length },
+        image: { bytes: paddedPng(500, 1) },
+      })
+      expect(outcome).toHaveProperty('native.response.candidates', [
+        {
+          content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] },
+          finishReason: 'STOP',
+        },
+      ])
+    }
+    const evidence = { reason: 'answer_too_large' }
+    expect(await callForSigned(33 * mebibyte)).toMatchObject({ class: 'unknown', evidence })
+  })
 })

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../json.ts'
-import { isArray } from '../json.ts'
+import { isArray, objectOf, parsed } from '../json.ts'
+import { storedResponseBytesMax } from '../limits.ts'
 import type { ImageMimeType } from '../models/models.ts'
 
 /**
@@ -13,6 +14,42 @@ export type NativeResponse = {
 }
 
 type Path = NativeResponse['imagePath']
+
+/** Nothing shorter is left out, so that the names and values which every response has stay. */
+const leftOutLengthMin = 64
+
+/**
+ * Returns a response of at most `storedResponseBytesMax` bytes: the longest texts are left out, such as signatures of
+ * thoughts. `leftOutBytes` says how much that is.
+ */
+export function fittedResponse(response: JsonObject): {
+  readonly response: JsonObject
+  readonly leftOutBytes: number
+} {
+  const bytes = Buffer.byteLength(JSON.stringify(response))
+  let tooManyBytes = bytes - storedResponseBytesMax
+  if (tooManyBytes <= 0) return { response, leftOutBytes: 0 }
+  let lengthMax = Infinity
+  for (const length of textLengths(response).toSorted((a, b) => b - a)) {
+    if (tooManyBytes <= 0 || length < leftOutLengthMin) break
+    tooManyBytes -= length
+    lengthMax = length - 1
+  }
+  const text = JSON.stringify(response, (_key, value: Json) =>
+    typeof value === 'string' && value.length > lengthMax ? undefined : value,
+  )
+  return {
+    response: objectOf(parsed(text)) ?? {},
+    leftOutBytes: bytes - Buffer.byteLength(text),
+  }
+}
+
+function textLengths(value: Json): readonly number[] {
+  if (typeof value === 'string') return [value.length]
+  return value === null || typeof value !== 'object'
+    ? []
+    : Object.values<Json>(value).flatMap(textLengths)
+}
 
 /**
  * Returns the native response with the URL of the image instead of its bytes, for `result` of the task

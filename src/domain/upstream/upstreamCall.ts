@@ -62,6 +62,8 @@ export type OutcomeEvidence = {
   readonly httpStatus?: number
   readonly upstreamRequestId?: string
   readonly latencyMs?: number
+  /** How many bytes of the vendor's response were too long to be stored beside the image. */
+  readonly leftOutBytes?: number
 }
 
 /** An image from an upstream answer that is not yet in the blob store. */

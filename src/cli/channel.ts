@@ -77,7 +77,10 @@ function checkAnswer(checked: ChannelCheckJson): Answer {
 function explained({ result, reason }: ChannelCheckJson): string {
   switch (result) {
     case 'accepted':
-      return 'the upstream accepts the credential.'
+      return (
+        'the upstream accepts the credential. This call cannot see whether the models exist there, the organization ' +
+        'is verified for images, and credit is left: the first image shows it.'
+      )
     case 'refused':
       return 'the upstream refuses the credential. Check it, apiKeyHeader and apiKeyPrefix.'
     case 'not_checked':

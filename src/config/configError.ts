@@ -14,7 +14,9 @@ export class ConfigError extends Error {
  */
 export function explainIssues(error: z.ZodError): string {
   return error.issues
-    .map(({ path, message }) => {
+    .map((issue) => {
+      const { path } = issue
+      const { message } = (issue.code === 'invalid_key' ? issue.issues[0] : undefined) ?? issue
       const parts = path.map((part) =>
         typeof part === 'number' ? `[${part}]` : `.${String(part)}`,
       )

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ImageSize, ModelId } from '../domain/models/models.ts'
+import type { Family, ImageSize, ModelId } from '../domain/models/models.ts'
 import {
   actions,
   aspectRatios,
@@ -28,7 +28,39 @@ const baseUrl = z
 
 /** What a call says by itself, or what belongs to its connection. */
 const ownHeaders =
-  /^(?:accept-encoding|connection|content-.+|expect|host|idempotency-key|te|trailer|transfer-encoding|upgrade)$/i
+  /^(?:accept|accept-encoding|connection|content-.+|expect|host|idempotency-key|keep-alive|proxy-.+|te|trailer|transfer-encoding|upgrade|user-agent)$/i
+
+/** A credential has a field of its own, whose value is never shown. */
+const looksLikeCredential = /auth|cookie|key|secret|token/i
+
+const headers = z
+  .record(
+    z
+      .string()
+      .regex(/^[0-9A-Za-z-]{1,64}$/, 'the name of a header: letters, digits and -')
+      .refine((header) => !ownHeaders.test(header), 'a header that every call has already')
+      .refine(
+        (header) => !looksLikeCredential.test(header),
+        'looks like a credential: use apiKeyEnv or apiKeyFile with apiKeyHeader',
+      ),
+    z
+      .string()
+      .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,498}[\x21-\x7e])?$/, '1 to 500 ASCII characters'),
+  )
+  .refine((given) => Object.keys(given).length <= 20, 'at most 20 headers')
+
+const extraFields = z
+  .record(
+    z.string().regex(/^[A-Za-z][0-9A-Za-z_.-]{0,63}$/, 'letters, digits, _ . - (64 at most)'),
+    z.union([z.string().max(1_000), z.number(), z.boolean()]),
+  )
+  .refine((given) => Object.keys(given).length <= 20, 'at most 20 fields')
+
+/** The fields that Darkroom sends itself, in lower case and without underscores. */
+const ownFields: Readonly<Record<Family, readonly string[]>> = {
+  A: ['contents', 'generationconfig', 'model', 'safetysettings', 'systeminstruction', 'tools'],
+  B: ['image', 'model', 'n', 'outputformat', 'prompt', 'quality', 'safetyidentifier', 'size'],
+}
 
 /** The path of a call, which is appended to the base URL. */
 const path = z
@@ -66,11 +98,15 @@ const channelFields = z.strictObject({
       z.string().min(1).max(200),
     )
     .optional(),
+  headers: headers.optional(),
+  extraFields: extraFields.optional(),
+  /** Whether each call tells the vendor a stable digest of the account that asks. */
+  safetyIdentifier: z.boolean().optional(),
   paths: z
     .strictObject({ generate: path.optional(), edit: path.optional(), check: path.optional() })
     .optional(),
   models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
-  timeoutSeconds: z.number().min(1).max(3600).default(300),
+  timeoutSeconds: z.number().min(1).max(3600).default(600),
   concurrencyMax: z.int().min(1).max(10_000).default(50),
   /**
    * The share of the calls, in proportion to the weights of the other free channels of the family. A channel without one
@@ -130,7 +166,7 @@ function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
 }
 
 function* channelFaults(index: number, channel: z.infer<typeof channelFields>): Generator<Fault> {
-  const { family, apiKeyEnv, apiKeyFile, paths = {} } = channel
+  const { family, apiKeyEnv, apiKeyFile, apiKeyHeader = '', paths = {} } = channel
   for (const model of modelIds) {
     if (channel.models[model] !== undefined && familyOf(model) !== family) {
       yield [['channels', index, 'models', model], 'is a model of the other family']
@@ -139,7 +175,23 @@ function* channelFaults(index: number, channel: z.infer<typeof channelFields>): 
   if ((apiKeyEnv === undefined) === (apiKeyFile === undefined)) {
     yield [['channels', index, 'apiKeyEnv'], 'give either apiKeyEnv or apiKeyFile']
   }
+  const taken = new Set([apiKeyHeader.toLowerCase()])
+  for (const header of Object.keys(channel.headers ?? {})) {
+    if (taken.has(header.toLowerCase())) {
+      const message = 'is the header of the credential, or stands twice'
+      yield [['channels', index, 'headers', header], message]
+    }
+    taken.add(header.toLowerCase())
+  }
+  for (const field of Object.keys(channel.extraFields ?? {})) {
+    if (ownFields[family].includes(field.toLowerCase().replaceAll('_', ''))) {
+      yield [['channels', index, 'extraFields', field], 'a field that Darkroom sends itself']
+    }
+  }
   if (family === 'B') return
+  if (channel.safetyIdentifier === true) {
+    yield [['channels', index, 'safetyIdentifier'], 'family A has no such field']
+  }
   if (paths.edit !== undefined) {
     yield [['channels', index, 'paths', 'edit'], 'family A edits with the path generate']
   }

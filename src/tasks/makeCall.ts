@@ -31,7 +31,7 @@ export async function makeCall(
   { attempt, askedAt, leaveRequest }: Opened,
 ): Promise<boolean> {
   const { attempts } = deps
-  const { n, channel, answerId, request, model, upstreamKey, timeoutMs } = attempt
+  const { n, channel, answerId, accountId, request, model, upstreamKey, timeoutMs } = attempt
   const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt)
   let unrecorded: Outcome | undefined = lostOutcome
   const moveLease = () => {
@@ -42,6 +42,7 @@ export async function makeCall(
     onStage?.({ stage: 'calling', channel: channel.name })
     const outcome = await deps.callUpstream({
       channel,
+      accountId,
       model,
       request,
       onSent: leaveRequest,

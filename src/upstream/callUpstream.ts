@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { createAnswerBody } from './answerBody.ts'
 import { callOutcome } from './callOutcome.ts'
-import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
+import { callUrl, commonHeaders, readCredential } from './channelRequest.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
@@ -15,6 +15,8 @@ import { createByteBudget } from '../streams/byteBudget.ts'
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore
   readonly capabilities: CapabilityTable
+  /** The secret of the identifiers by which vendors tell accounts apart. */
+  readonly safetySecret: string
   /** Local directory for answers that are too large to keep in memory. Their files have no names. */
   readonly tempDir: string
   /** Default: `createUpstreamConnections()`. A caller that wants to close the connections passes its own agent. */
@@ -62,17 +64,14 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
 function preparedCall(
   call: UpstreamCall,
   credential: string,
-  { blobs, capabilities }: Pick<UpstreamCallerDeps, 'blobs' | 'capabilities'>,
+  { blobs, capabilities, safetySecret }: UpstreamCallerDeps,
 ) {
   const { channel, model, request: asked, upstreamKey, timeoutMs, onSent, mayBegin } = call
   const { contentType, pieces, isImage, judge } =
-    channel.family === 'A' ? familyACall(call, asked, capabilities) : familyBCall(call, asked)
-  const headers = {
-    ...credentialHeader(channel, credential),
-    'idempotency-key': upstreamKey,
-    accept: 'application/json',
-    'user-agent': 'darkroom',
-  }
+    channel.family === 'A'
+      ? familyACall(call, asked, capabilities)
+      : familyBCall(call, asked, safetySecret)
+  const headers = { ...commonHeaders(channel, credential), 'idempotency-key': upstreamKey }
   const body = requestBody(contentType, pieces, blobs, onSent)
   const url = callUrl(channel, asked.action, model)
   return { request: { url, headers, body, timeoutMs, mayBegin }, family: { isImage, judge } }

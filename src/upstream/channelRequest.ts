@@ -36,6 +36,19 @@ export function credentialHeader(
   return { [name]: `${prefix}${credential}` }
 }
 
+/** Returns the headers of every call on this channel, a free one too: its own, and those of all calls. */
+export function commonHeaders(
+  channel: Channel,
+  credential: string,
+): Readonly<Record<string, string>> {
+  return {
+    ...channel.headers,
+    ...credentialHeader(channel, credential),
+    accept: 'application/json',
+    'user-agent': 'darkroom',
+  }
+}
+
 /** Limit for reading the file of a credential. */
 const readMsMax = 2_000
 

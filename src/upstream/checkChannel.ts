@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { createAnswerBody } from './answerBody.ts'
-import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
+import { callUrl, commonHeaders, credentialHeader, readCredential } from './channelRequest.ts'
 import { defined } from '../domain/defined.ts'
 import { familyOf, modelIds } from '../domain/models/models.ts'
 import type { Channel, channelCheckResults } from '../domain/upstream/channel.ts'
@@ -36,16 +36,15 @@ export async function checkChannel(channel: Channel): Promise<ChannelCheck> {
   const credential = await readCredential(channel)
   const asked = { url, header: Object.keys(credentialHeader(channel, ''))[0] ?? '' }
   if (credential === undefined || credential === '') return { ...asked, result: 'no_credential' }
-  return { ...asked, ...(await ask(url, credentialHeader(channel, credential))) }
+  return { ...asked, ...(await ask(url, commonHeaders(channel, credential))) }
 }
 
 async function ask(
   url: string,
-  credential: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>>,
 ): Promise<Omit<ChannelCheck, 'url' | 'header'>> {
   const agent = createUpstreamConnections()
   const { origin, pathname, search } = new URL(url)
-  const headers = { ...credential, accept: 'application/json', 'user-agent': 'darkroom' }
   const options = { origin, path: pathname + search, method: 'GET', headers } as const
   try {
     const signal = AbortSignal.timeout(checkMsMax)

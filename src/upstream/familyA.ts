@@ -11,14 +11,14 @@ import type { BodyPiece } from './requestBody.ts'
 
 /** Prepares one call of family A: `generateContent` of the Gemini API. */
 export function familyACall(
-  { upstreamKey }: UpstreamCall,
+  { upstreamKey, channel }: UpstreamCall,
   request: ImageRequest,
   capabilities: CapabilityTable,
 ): FamilyCall {
   const names = publicNames(request.model, upstreamKey)
   return {
     contentType: 'application/json',
-    pieces: familyARequest(request, capabilities[request.model]),
+    pieces: familyARequest(request, capabilities[request.model], channel.extraFields),
     isImage: isFamilyAImage,
     judge: async (answer) => await judgeFamilyA(answer, names),
   }
@@ -159,13 +159,14 @@ function withParts(candidate: JsonObject, parts: readonly JsonObject[]): JsonObj
 export function familyARequest(
   request: ImageRequest,
   capabilities: Capabilities,
+  extraFields: JsonObject = {},
 ): readonly BodyPiece[] {
   const { body, inputs } = request
   const document: JsonObject =
     body.kind === 'prompt' ? promptDocument(body.prompt, inputs) : body.content
   const { generationConfig, ...others } = document
   const config = configured(objectOf(generationConfig) ?? {}, request, capabilities)
-  return piecesOf({ ...others, ...config }, inputs)
+  return piecesOf({ ...extraFields, ...others, ...config }, inputs)
 }
 
 function promptDocument(prompt: string, inputs: ImageRequest['inputs']): JsonObject {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import sharp from 'sharp'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
@@ -12,13 +12,31 @@ import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './mode
 import type { BodyPiece } from './requestBody.ts'
 
 /** Prepares one call of family B: generations or edits of the OpenAI Images API. */
-export function familyBCall({ channel }: UpstreamCall, request: ImageRequest): FamilyCall {
-  const model = upstreamModelName(channel, request.model)
+export function familyBCall(
+  { channel, accountId }: UpstreamCall,
+  request: ImageRequest,
+  safetySecret: string,
+): FamilyCall {
+  const fixed = {
+    model: upstreamModelName(channel, request.model),
+    ...channel.extraFields,
+    ...(channel.safetyIdentifier === true
+      ? { safety_identifier: safetyIdentifier(accountId, safetySecret) }
+      : {}),
+  }
   return {
-    ...familyBRequest(request, model, `darkroom-${randomUUID()}`),
+    ...familyBRequest(request, fixed, `darkroom-${randomUUID()}`),
     isImage: isFamilyBImage,
     judge: judgeFamilyB,
   }
+}
+
+/**
+ * Returns the name of an account for the vendor's abuse checks: stable, of 64 characters, and no way back to the account
+ * (https://developers.openai.com/docs/guides/safety-best-practices, `safety_identifier`).
+ */
+export function safetyIdentifier(accountId: string, secret: string): string {
+  return createHmac('sha256', secret).update(accountId).digest('hex')
 }
 
 /**
@@ -124,16 +142,16 @@ function details(value: JsonObject[string] | undefined): {
 
 /**
  * Returns the JSON body of a generation, or the form of an edit. Asks for PNG, because the API contract
- * promises PNG. `boundary` must be random text that no part contains.
+ * promises PNG. `fixed` are the fields that do not come from the request. `boundary` must be random text that no part contains.
  */
 function familyBRequest(
   request: ImageRequest,
-  upstreamModel: string,
+  fixed: Fields,
   boundary: string,
 ): Pick<FamilyCall, 'contentType' | 'pieces'> {
   if (request.body.kind !== 'prompt') throw new Error('Bug: family B has no content documents')
   const fields = {
-    model: upstreamModel,
+    ...fixed,
     prompt: request.body.prompt,
     n: 1,
     ...defined({ size: request.size, quality: request.quality }),
@@ -155,11 +173,9 @@ function familyBRequest(
   }
 }
 
-function formPieces(
-  fields: Readonly<Record<string, string | number>>,
-  request: ImageRequest,
-  boundary: string,
-): readonly BodyPiece[] {
+type Fields = Readonly<Record<string, string | number | boolean>>
+
+function formPieces(fields: Fields, request: ImageRequest, boundary: string): readonly BodyPiece[] {
   const texts = Object.entries(fields).map(
     ([name, value]) => `${partHead(boundary, `name="${name}"`)}\r\n${String(value)}\r\n`,
   )

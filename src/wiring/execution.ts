@@ -24,8 +24,12 @@ export type Execution = ReturnType<typeof createExecution>
  * Creates the parts of a worker that execute tasks: for the activities, for synchronous tasks of which it hears, and for
  * the reconciler. `announceEnd` is called with every task that they end, and `stopping` aborts when no new call may begin.
  */
-export function createExecution(app: App, announceEnd: App['announceEnd'], stopping: AbortSignal) {
-  const { config, log, pool, blobs, temporal, operatorSettings } = app
+export function createExecution(
+  app: App & { readonly safetySecret: string },
+  announceEnd: App['announceEnd'],
+  stopping: AbortSignal,
+) {
+  const { config, log, pool, temporal, operatorSettings } = app
   const { channels, capabilities } = operatorSettings
   const random = Math.random
   const processId = newProcessId()
@@ -38,7 +42,7 @@ export function createExecution(app: App, announceEnd: App['announceEnd'], stopp
     processId,
     channels,
     beats,
-    callUpstream: createUpstreamCaller({ blobs, capabilities, tempDir: tmpdir(), dispatcher }),
+    callUpstream: createUpstreamCaller({ ...app, capabilities, tempDir: tmpdir(), dispatcher }),
     places: createPlaces(random),
     enterRequest: createLargeRequests(),
     callsMax: config.upstreamCallsMax,

@@ -8,6 +8,7 @@ import { explaining } from './explaining.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
+import { readSafetySecret } from '../store/installation.ts'
 import { readSyncTask } from '../store/connection/messages.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
@@ -40,7 +41,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     webhooks.wake()
   }
   const stopping = new AbortController()
-  const execution = createExecution(app, announceEnd, stopping.signal)
+  const safetySecret = await readSafetySecret(pool)
+  const execution = createExecution({ ...app, safetySecret }, announceEnd, stopping.signal)
   const { direct, reconciler, beats } = execution
   const look = createReadiness(app)
   let worker: RunningWorker | undefined

@@ -42,11 +42,17 @@ describe('a size or aspect ratio that the model does not support', () => {
 })
 
 describe('a wrong field of a channel', () => {
+  type Row = [string, Readonly<Record<string, unknown>>]
   const given = { name: 'one', family: 'B', baseUrl: 'http://127.0.0.1:8090/v1' }
   const both = { apiKeyEnv: 'KEY', apiKeyFile: '/run/key' }
   const familyA = { family: 'A', apiKeyEnv: 'KEY' }
+  const manyNames = Array.from({ length: 21 }, (_, at) => [`x-${at}`, '1'])
+  const refused = (header: string): Row => [
+    `headers.${header}`,
+    { apiKeyEnv: 'KEY', headers: { [header]: '1' } },
+  ]
 
-  it.each([
+  it.each<Row>([
     ['apiKeyEnv', {}],
     ['apiKeyEnv', both],
     ['apiKeyFile', { apiKeyFile: 'run/key' }],
@@ -58,6 +64,24 @@ describe('a wrong field of a channel', () => {
     ['weight', { apiKeyEnv: 'KEY', weight: 1_001 }],
     ['query.a b', { apiKeyEnv: 'KEY', query: { 'a b': '1' } }],
     ['query.version', { apiKeyEnv: 'KEY', query: { version: '' } }],
+    ...['Accept', 'user-agent', 'EXPECT', 'content-type', 'proxy-connection', 'a b'].map(refused),
+    // A credential has fields of its own.
+    ...['Authorization', 'x-goog-api-key', 'X-Auth', 'cookie', 'x-secret', 'my-token'].map(refused),
+    ['headers.X-One', { apiKeyEnv: 'KEY', apiKeyHeader: 'x-one', headers: { 'X-One': '1' } }],
+    ['headers.x-one', { apiKeyEnv: 'KEY', headers: { 'X-One': '1', 'x-one': '2' } }],
+    ['headers.x-one', { apiKeyEnv: 'KEY', headers: { 'x-one': 'a\r\nb' } }],
+    ['headers', { apiKeyEnv: 'KEY', headers: Object.fromEntries(manyNames) }],
+    ...['model', 'prompt', 'n', 'size', 'Output_Format', 'image', 'safety_identifier'].map(
+      (field): Row => [`extraFields.${field}`, { apiKeyEnv: 'KEY', extraFields: { [field]: 'x' } }],
+    ),
+    ...['contents', 'generationConfig', 'generation_config', 'tools'].map((field): Row => [
+      `extraFields.${field}`,
+      { ...familyA, extraFields: { [field]: 'x' } },
+    ]),
+    ['extraFields.a"b', { apiKeyEnv: 'KEY', extraFields: { 'a"b': 'x' } }],
+    ['extraFields.style', { apiKeyEnv: 'KEY', extraFields: { style: { a: 1 } } }],
+    ['extraFields', { apiKeyEnv: 'KEY', extraFields: Object.fromEntries(manyNames) }],
+    ['safetyIdentifier', { ...familyA, safetyIdentifier: true }],
     ['models.familya-3-pro-image', { apiKeyEnv: 'KEY', models: { 'familya-3-pro-image': 'a' } }],
     ['paths', { apiKeyEnv: 'KEY', paths: { edits: '/edits' } }],
     ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: 'generate' } }],

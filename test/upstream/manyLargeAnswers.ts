@@ -7,7 +7,12 @@ import { createUpstreamCaller } from '../../src/upstream/callUpstream.ts'
 const [, , url = '', directory = '', tempDir = '', count = ''] = process.argv
 const timeoutMs = 120_000
 const blobs = await createFileBlobStore(directory)
-const caller = createUpstreamCaller({ blobs, capabilities: builtInCapabilities, tempDir })
+const caller = createUpstreamCaller({
+  blobs,
+  capabilities: builtInCapabilities,
+  safetySecret: 'a secret',
+  tempDir,
+})
 
 async function callAndStore(order: number): Promise<number> {
   const model = 'familyb-image-2-vip'
@@ -21,6 +26,7 @@ async function callAndStore(order: number): Promise<number> {
       timeoutMs,
       concurrencyMax: Number(count),
     },
+    accountId: 'acct_1',
     model,
     request: {
       route: 'images.tasks',

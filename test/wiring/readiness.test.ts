@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../support/ports.ts'
-import { claimStoreId } from '../../src/store/blobStoreId.ts'
+import { claimStoreId } from '../../src/store/installation.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
 import type { Temporal } from '../../src/temporal/connect.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'

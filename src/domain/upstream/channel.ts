@@ -16,6 +16,12 @@ export type Channel = {
   readonly apiKeyPrefix?: string
   /** Parameters for the query of each call. */
   readonly query?: Readonly<Record<string, string>>
+  /** Fixed headers of each call. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Fixed fields that are added to the JSON or the form of each request. */
+  readonly extraFields?: Readonly<Record<string, string | number | boolean>>
+  /** Whether each call tells the vendor a stable digest of the account (family B). */
+  readonly safetyIdentifier?: boolean
   readonly paths?: ChannelPaths
   /** The names of models at this upstream. A model without an entry keeps its public name. */
   readonly models: Readonly<Partial<Record<ModelId, string>>>

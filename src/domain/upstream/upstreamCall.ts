@@ -101,6 +101,7 @@ export type UpstreamOutcome =
  */
 export type UpstreamCall = {
   readonly channel: Channel
+  readonly accountId: string
   readonly model: ModelId
   readonly request: ImageRequest
   /** Called when the request is sent as a whole, or when sending it breaks off. Not called when nothing was sent. */

@@ -21,4 +21,8 @@ export const check = z
     latency_ms: z.int().nullable(),
     reason: z.string().nullable(),
   })
-  .meta({ id: 'ChannelCheck', description: 'The answer to a call that costs nothing.' })
+  .meta({
+    id: 'ChannelCheck',
+    description:
+      'The answer to a call that costs nothing. It says nothing about models, verification and credit at the vendor.',
+  })

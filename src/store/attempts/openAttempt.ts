@@ -30,6 +30,7 @@ export type OpenedAttempt = Pick<OpenInput, 'n' | 'channel' | 'answerId'> & {
   readonly timeoutMs: number
   /** Time until the task's hard end. During this time a failed write to the blob store is tried again. */
   readonly hardEndMs: number
+  readonly accountId: string
   readonly model: ModelId
   readonly request: ImageRequest
 }
@@ -60,7 +61,7 @@ export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenRes
   const { name, concurrencyMax, timeoutMs } = channel
   const [row] = await runStatement<OpenRow>(pool, {
     name: 'open-attempt',
-    text: `select outcome, model, key_n as "keyN", hard_end_ms as "hardEndMs", request
+    text: `select outcome, account_id as "accountId", model, key_n as "keyN", hard_end_ms as "hardEndMs", request
       from open_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     values: [
       taskId,
@@ -78,7 +79,7 @@ export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenRes
   })
   if (row === undefined) throw new Error('Bug: open_attempt returned no row')
   if (row.outcome !== 'opened') return { kind: row.outcome }
-  const { model, keyN, hardEndMs } = row
+  const { accountId, model, keyN, hardEndMs } = row
   const request: ImageRequest = JSON.parse(row.request)
   return {
     kind: 'opened',
@@ -89,6 +90,7 @@ export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenRes
       upstreamKey: `${taskId}-${keyN}`,
       timeoutMs: Math.min(timeoutMs, hardEndMs),
       hardEndMs,
+      accountId,
       model,
       request,
     },
@@ -99,6 +101,7 @@ type OpenRow =
   | { readonly outcome: Exclude<OpenResult['kind'], 'opened'> }
   | {
       readonly outcome: 'opened'
+      readonly accountId: string
       readonly model: ModelId
       readonly keyN: number
       readonly hardEndMs: number

@@ -33,6 +33,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
   const caller = createUpstreamCaller({
     blobs: wrapBlobs(blobs),
     capabilities: builtInCapabilities,
+    safetySecret: 'a secret',
     tempDir,
     dispatcher,
   })
@@ -64,6 +65,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
         concurrencyMax: 10,
         ...options.channel,
       },
+      accountId: 'acct_1',
       model: request.model,
       request,
       upstreamKey: 'attempt-1',

@@ -450,11 +450,13 @@ create index webhook_delivery_claimed on webhook_delivery (webhook_id) where cla
 
 -- THE INSTALLATION
 
--- The row `store_id` contains the id of the blob store that belongs to this database.
+-- The row `store_id` contains the id of the blob store that belongs to this database, and `safety_secret` the random
+-- secret under which vendors are told of accounts (244 bits). Neither ever changes.
 create table installation (
   name text primary key,
   value text not null
 );
+insert into installation values ('safety_secret', gen_random_uuid()::text || gen_random_uuid()::text);
 
 -- FUNCTIONS
 
@@ -561,6 +563,7 @@ create function open_attempt(
   request_bytes_max integer
 ) returns table (
   outcome text,
+  account_id text,
   model text,
   -- The number of the attempt whose key the call sends upstream: after an unknown outcome, that attempt's.
   key_n integer,
@@ -607,6 +610,7 @@ begin
     values (the_task, the_n, the_channel, t.model, the_answer, the_process, the_via, lease_until);
   end if;
   if outcome = 'opened' then
+    account_id := t.account_id;
     model := t.model;
     request := t.request;
     key_n := coalesce(

@@ -359,7 +359,8 @@ export const words = {
       resumeText: 'New calls go to it at once.',
       check: 'Check',
       checkTitle: (/** @type {string} */ name) => `Check ${name}?`,
-      checkText: 'It asks the upstream whether key and models are right. No image is made.',
+      checkText:
+        'One call without a charge: can the upstream be reached, and does it accept the key? Whether the models exist and the account may make images, only the first image shows.',
     },
     webhook: {
       deliveries: 'Deliveries',

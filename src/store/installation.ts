@@ -23,8 +23,23 @@ export async function claimStoreId(pool: Pool, storeId: string): Promise<void> {
  * recorded an id yet.
  */
 export async function readStoreId(pool: Pool): Promise<string | undefined> {
+  return valueOf(pool, 'store_id')
+}
+
+/**
+ * Returns the secret under which vendors are told of accounts. It is as old as the database and never changes, so
+ * that an account keeps its identifier.
+ */
+export async function readSafetySecret(pool: Pool): Promise<string> {
+  const secret = await valueOf(pool, 'safety_secret')
+  if (secret === undefined) throw new Error('The table installation has no row safety_secret')
+  return secret
+}
+
+async function valueOf(pool: Pool, name: 'store_id' | 'safety_secret') {
   const { rows } = await pool.query<{ value: string }>(
-    `select value from installation where name = 'store_id'`,
+    'select value from installation where name = $1',
+    [name],
   )
   return rows[0]?.value
 }

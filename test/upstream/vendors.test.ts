@@ -29,6 +29,7 @@ async function openChannel(name: string) {
   const text = files.find((file) => file.includes(`"name": "${name}"`)) ?? ''
   const path = join(folder, 'operator.json')
   const local = text
+    .replace('https://relay.example.com', `${simulator.url}/relay`)
     .replaceAll(/https:\/\/[^/"]+/g, simulator.url)
     .replace('/run/darkroom/vertex-token', tokenFile)
   writeFileSync(path, local)

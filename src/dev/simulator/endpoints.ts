@@ -8,7 +8,7 @@ const modelsB = { object: 'list', data: [{ id: 'gpt-image-2', object: 'model' }]
 /**
  * The vendors' APIs. In the path of a call, the group is the model in family A, and `generations` or `edits` in family
  * B. A GET of the path `models` costs nothing: it gives the list of models, or for Vertex AI one model. Vertex AI speaks
- * the format of family A, Azure that of family B. `dated`: only with a date as `api-version` in the query.
+ * the format of family A, Azure and relays that of family B. `dated`: only with a date as `api-version` in the query.
  */
 const endpoints = [
   {
@@ -46,6 +46,13 @@ const endpoints = [
     models: /^\/openai\/models$/,
     listed: modelsB,
     dated: true,
+  },
+  {
+    vendor: 'relay',
+    family: 'B',
+    call: /^\/relay\/v1\/images\/(generations|edits)$/,
+    models: /^\/relay\/v1\/models$/,
+    listed: modelsB,
   },
 ] as const
 

@@ -109,8 +109,8 @@ export function problemReply(family: Family, message: string): Reply {
 }
 
 /** Returns the answer of a vendor to a call without a credential. */
-export function badKeyReply(vendor: 'gemini' | 'vertex' | 'openai' | 'azure'): Reply {
-  if (vendor === 'openai') return writeB(partsB('bad-key'))
+export function badKeyReply(vendor: 'gemini' | 'vertex' | 'openai' | 'azure' | 'relay'): Reply {
+  if (vendor === 'openai' || vendor === 'relay') return writeB(partsB('bad-key'))
   if (vendor !== 'azure') return writeA(partsA(vendor === 'gemini' ? 'bad-key' : 'no-token'))
   // The errors of Azure have only a code and a message.
   const message =

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { arrayBuffer } from 'node:stream/consumers'
+import { z } from 'zod'
 import { fail } from '../../domain/result.ts'
 import type { SimulatorCall } from './calls.ts'
 import { digestOf } from './calls.ts'
@@ -44,11 +45,19 @@ async function checkBody(
       .catch(() => undefined)
     if (form === undefined) return fail('Could not parse multipart form.')
     call.body = withoutLongTexts(Object.fromEntries(form))
+    if (endpoint.vendor === 'relay') form.delete('response_format')
     return readEdit(form)
   }
   const body = parseJson(bytes.toString())
   call.body = withoutLongTexts(body)
-  return endpoint.family === 'A' ? readOrderA(target, body) : readOrderB(body)
+  if (endpoint.family === 'A') return readOrderA(target, body)
+  return readOrderB(endpoint.vendor === 'relay' ? withoutFormat(body) : body)
+}
+
+/** Returns the body without the field that relays know and OpenAI does not. */
+function withoutFormat(body: unknown): unknown {
+  const { response_format: _, ...others } = z.record(z.string(), z.unknown()).catch({}).parse(body)
+  return others
 }
 
 /** Returns the value of a JSON text, or `undefined` when it is not JSON. */

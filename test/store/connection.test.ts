@@ -82,13 +82,84 @@ describe('withTransaction', () => {
   })
 })
 
+/** Errors that PostgreSQL reports once on each connection whose `application_name` is `useless`. */
+const uselessConnections = [
+  ['it only reads', '25006'],
+  ['a plan is too old', '0A000'],
+  ['a prepared statement is gone', '26000'],
+  ['a prepared statement is there already', '42P05'],
+] as const
+
+describe('a connection that is of no use', () => {
+  const raise = (code: string) => ({
+    text: `do $$ begin
+      if current_setting('application_name') = 'useless' then
+        raise exception using errcode = '${code}', message = 'useless';
+      end if;
+    end $$`,
+  })
+  const openUseless = async () => {
+    const { pool } = openPool({ connectionsMax: 1 })
+    await pool.query(`set application_name = 'useless'`)
+    return pool
+  }
+
+  it.each(uselessConnections)(
+    'is replaced under a statement and a transaction when %s',
+    async (_what, code) => {
+      expect(await runStatement(await openUseless(), raise(code))).toEqual([])
+      const pool = await openUseless()
+      await withTransaction(pool, (client) => client.query(raise(code)))
+      expect(pool.totalCount).toBe(1)
+    },
+  )
+
+  it.each(['57P01', '57P05', '25P03', '08006', '08P01'])(
+    'is closed after an error that does not say what happened: %s',
+    async (code) => {
+      const first = await openUseless()
+      await expect(runStatement(first, raise(code))).rejects.not.toThrow(NothingWrittenError)
+      await runStatement(first, raise(code))
+      const second = await openUseless()
+      const transaction = () => withTransaction(second, (client) => client.query(raise(code)))
+      await expect(transaction()).rejects.toMatchObject({ code })
+      await transaction()
+    },
+  )
+
+  it('is replaced when a migration changed the table behind a prepared statement', async () => {
+    const { pool } = openPool({ connectionsMax: 1 })
+    const prepared = { name: 'all', text: 'select * from lid' }
+    await pool.query('create table lid (name text)')
+    await runStatement(pool, prepared)
+    await database.pool.query('alter table lid add column colour text')
+    expect(await runStatement(pool, prepared)).toEqual([])
+  })
+
+  it('stays open after an error of the statement alone', async () => {
+    const pool = await openUseless()
+    await expect(runStatement(pool, raise('22012'))).rejects.toMatchObject({ code: '22012' })
+    await expect(runStatement(pool, raise('22012'))).rejects.toMatchObject({ code: '22012' })
+  })
+
+  it('does not run the work more than twice', async () => {
+    const { pool } = openPool()
+    let runs = 0
+    const work = async () => {
+      runs += 1
+      await pool.query(`do $$ begin raise exception using errcode = '25006'; end $$`)
+    }
+    await expect(withTransaction(pool, work)).rejects.toMatchObject({ code: '25006' })
+    expect(runs).toBe(2)
+  })
+})
+
 describe('runStatement', () => {
   const put = { text: `update box set content = content + 1 where name = 'a'` }
 
   it.each([
     ['a statement timeout', '', '57014'],
     ['a lock timeout', `set lock_timeout = '100ms'`, '55P03'],
-    ['a server that only reads', 'set default_transaction_read_only = on', '25006'],
   ])('says after %s that nothing was written', async (_what, setting, code) => {
     const { pool } = openPool({ connectionsMax: 1, statementTimeoutMs: 300 })
     const before = await contentOf('a')
@@ -100,6 +171,24 @@ describe('runStatement', () => {
       await expect(failed).rejects.toMatchObject({ cause: { code } })
     })
     expect(await contentOf('a')).toBe(before)
+  })
+
+  it('says so while the server only reads, and succeeds at once when it writes again', async () => {
+    const setDefault = (value: string) =>
+      database.pool.query(
+        `alter database ${new URL(database.databaseUrl).pathname.slice(1)} set default_transaction_read_only = ${value}`,
+      )
+    const before = (await contentOf('a')) ?? 0
+    onTestFinished(async () => void (await setDefault('off')))
+    await setDefault('on')
+    const { pool } = openPool({ connectionsMax: 1 })
+    const failed = runStatement(pool, put)
+    await expect(failed).rejects.toThrow(NothingWrittenError)
+    await expect(failed).rejects.toMatchObject({ cause: { code: '25006' } })
+    await pool.query('select 1')
+    await setDefault('off')
+    await runStatement(pool, put)
+    expect(await contentOf('a')).toBe(before + 1)
   })
 
   it('does not say so when the connection ends before the answer', async () => {

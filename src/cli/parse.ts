@@ -14,6 +14,7 @@ import {
   requestsPeriods,
 } from '../domain/accounts/limits.ts'
 import { taskIdPattern } from '../domain/ids.ts'
+import type { Since } from '../domain/lists/since.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { isModelId, modelIds } from '../domain/models/models.ts'
 
@@ -118,15 +119,12 @@ const unitsMs: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
 ])
 
-/**
- * Parses a time in the past: a duration before now (`90s`, `30m`, `2h`, `1d`), or an ISO 8601 time. Returns an ISO 8601
- * time in UTC.
- */
-export function parseSince(text: string): string {
+/** Parses a time in the past: a duration before now (`90s`, `30m`, `2h`, `1d`), or an ISO 8601 time. */
+export function parseSince(text: string): Since {
   const [, count, unit = ''] = /^(\d{1,6})([a-z])$/.exec(text) ?? []
   const unitMs = unitsMs.get(unit)
-  const givenMs = isCalendarDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
-  const atMs = unitMs === undefined ? givenMs : Date.now() - Number(count) * unitMs
+  if (unitMs !== undefined) return { agoMs: Number(count) * unitMs }
+  const atMs = isCalendarDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
   if (Number.isFinite(atMs)) return new Date(atMs).toISOString()
   throw new InvalidArgumentError('Write 90s, 30m, 2h, 1d, or an ISO 8601 time.')
 }

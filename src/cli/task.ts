@@ -4,6 +4,7 @@ import { fields, shortTime, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { defined } from '../domain/defined.ts'
+import type { Since } from '../domain/lists/since.ts'
 import { modelIds } from '../domain/models/models.ts'
 import { publicStatuses } from '../domain/tasks/task.ts'
 import { find as findById } from '../operations/overview.ts'
@@ -44,7 +45,7 @@ function list(context: CliContext): Command {
     )
     .option('--idempotency-key <key>', 'only tasks that were made with this key, and their retries')
     .option('--limit <n>', 'maximum number of tasks', parseLimit, 50)
-    .action(async ({ since, ...filter }: TaskFilter & { readonly since?: string }) => {
+    .action(async ({ since, ...filter }: TaskFilter & { readonly since?: Since }) => {
       const wanted = { ...filter, ...defined({ createdAfter: since }) }
       const { data } = valueOf(await listTasks(await context.operator(), wanted))
       context.show({ json: data.map(({ key_id: _key, ...row }) => row), text: taskTable(data) })

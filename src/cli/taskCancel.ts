@@ -7,6 +7,7 @@ import type { CliContext } from './context.ts'
 import type { ManyOptions } from './many.ts'
 import { dryRunAnswer, manyAnswer, requireOneOrMany, withCounts, withManyOptions } from './many.ts'
 import { defined } from '../domain/defined.ts'
+import type { Since } from '../domain/lists/since.ts'
 import { modelIds } from '../domain/models/models.ts'
 import type { CancelFilter, CancelledMany } from '../operations/manyTasks.ts'
 import { cancelTasks } from '../operations/manyTasks.ts'
@@ -38,7 +39,7 @@ export function cancelCommand(context: CliContext): Command {
   return withManyOptions(command, 'tasks', 'cancelled').action(
     async (
       taskId: string | undefined,
-      options: ManyOptions & CancelFilter & { readonly since?: string },
+      options: ManyOptions & CancelFilter & { readonly since?: Since },
     ) => {
       const { limit, account, status, model, since } = options
       const dryRun = options.dryRun === true

@@ -8,6 +8,7 @@ import type { ManyOptions } from './many.ts'
 import { dryRunAnswer, manyAnswer, requireOneOrMany, withCounts, withManyOptions } from './many.ts'
 import { defined } from '../domain/defined.ts'
 import { taskFailureCodes } from '../domain/failure.ts'
+import type { Since } from '../domain/lists/since.ts'
 import type { RetriedMany, RetryFilter } from '../operations/manyTasks.ts'
 import { retryTasks } from '../operations/manyTasks.ts'
 import type { Retried } from '../operations/tasks.ts'
@@ -17,7 +18,7 @@ import { parseSince, parseTaskId } from './parse.ts'
 type RetryOptions = ManyOptions & {
   readonly account?: string
   readonly code?: RetryFilter['failureCode']
-  readonly since?: string
+  readonly since?: Since
 }
 
 /** `task retry`: retries one failed task by its id, or many by their account, failure code and age. */

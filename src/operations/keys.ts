@@ -48,7 +48,7 @@ export async function issueKey(
   })
 }
 
-/** Lists the keys of an account, oldest first. */
+/** Lists the keys of an account, newest first. */
 export async function listAccountKeys(
   { pool }: OperationDeps,
   { account, ...page }: Page & { readonly account: string },

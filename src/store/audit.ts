@@ -1,10 +1,11 @@
 import type { ClientBase, Pool } from 'pg'
 import type { ListPage } from '../domain/lists/list.ts'
+import type { Since } from '../domain/lists/since.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { auditRow } from '../schema/operators/audit.ts'
 import { isoSql } from './isoSql.ts'
 import type { Page } from './readPage.ts'
-import { readPage } from './readPage.ts'
+import { readPage, sinceCondition } from './readPage.ts'
 
 /** One change by an operator, or the refusal of one. */
 export type AuditJson = AnswerOf<typeof auditRow>
@@ -17,8 +18,7 @@ export type AuditFilter = Page & {
   readonly target?: string
   readonly actor?: string
   readonly action?: string
-  /** An instant as ISO 8601 text. */
-  readonly since?: string
+  readonly since?: Since
 }
 
 /** Adds a row to the audit. Call it in the transaction of the change. */
@@ -43,7 +43,7 @@ export async function readAudit(
       ['target = ?', target],
       ['actor = ?', actor],
       ['action = ?', action],
-      ['at >= ?::timestamptz', since],
+      sinceCondition('at', since),
     ],
     select: (where, newest) =>
       `select audit_id, ${isoSql('at', 'MS')} as at, actor, action, target, params, outcome

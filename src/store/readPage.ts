@@ -1,12 +1,21 @@
 import type { Pool, PoolClient, QueryResultRow } from 'pg'
 import type { ListPage } from '../domain/lists/list.ts'
 import { listOf } from '../domain/lists/list.ts'
+import type { Since } from '../domain/lists/since.ts'
 
 /** Which rows of a list: `limit` at most, after the one with the id `after`. Without a limit, all of them. */
 export type Page = { readonly after?: string | number; readonly limit?: number }
 
 /** SQL conditions, with a value for `?`. A condition whose value is `undefined` is left out. */
-export type Conditions = readonly (readonly [sql: string, value?: unknown])[]
+export type Conditions = readonly Condition[]
+type Condition = readonly [sql: string, value?: unknown]
+
+/** Returns the condition that a column is not before `since`. */
+export function sinceCondition(column: string, since: Since | undefined): Condition {
+  return typeof since === 'object'
+    ? [`${column} >= now() - ?::float8 * interval '1 millisecond'`, since.agoMs]
+    : [`${column} >= ?::timestamptz`, since]
+}
 
 type ListSql = {
   /** The table that has the id of every row, also of rows that the list has no more. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Pool } from 'pg'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createProgram } from '../../src/cli/runCli.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { insertTask } from '../support/database/insertTask.ts'
@@ -218,7 +218,10 @@ describe('the audit', () => {
     expect(await world.json(...own, '--actor', 'admin:a')).toEqual([])
     expect(await world.json(...own, '--action', 'account.create')).toEqual(all.slice(1))
     expect(await world.json(...own, '--limit', '1')).toEqual(all.slice(0, 1))
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 24 * 3_600_000 })
+    onTestFinished(() => void vi.useRealTimers())
     expect(await world.json(...own, '--since', '1h')).toEqual(all)
+    vi.useRealTimers()
     expect(await world.json(...own, '--since', '2999-01-01')).toEqual([])
     const { stdout } = await world.run(...own)
     expect(stdout).toMatch(/account\.topup +listed +done +credits=5\n/)

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { assetUrl } from '../../src/http/assetUrl.ts'
 import { readTask } from '../../src/store/tasks/readTask.ts'
@@ -77,8 +77,13 @@ describe('darkroom task list', () => {
     const { stdout } = await world.run(...own, '--status', 'failed')
     const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d'
     expect(stdout).toMatch(new RegExp(` ${time}  ${time}  upstream_error\n`))
-    const recent = await world.json<Listed[]>(...own, '--since', '1h')
-    expect(recent.map(({ task_id }) => task_id)).toEqual([failed.taskId])
+    for (const hours of [-24, 0, 24]) {
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 })
+      onTestFinished(() => void vi.useRealTimers())
+      const recent = await world.json<Listed[]>(...own, '--since', '1h')
+      expect(recent.map(({ task_id }) => task_id)).toEqual([failed.taskId])
+      vi.useRealTimers()
+    }
   })
 })
 

@@ -48,4 +48,23 @@ describe('the timeline of a task', () => {
     expect(times).toEqual(times.toSorted((a, b) => a - b))
     expect(times[2]).toBe(times[3])
   })
+
+  it('dates the run by its own calls, and not by the calls before it', async () => {
+    const attempts = await createTestAttempts(database.pool)
+    const { taskId } = await insertTask(database.pool)
+    await openAttempt(attempts, taskId, { via: 'offer' })
+    const evidence = { reason: 'server_error', httpStatus: 502, latencyMs: 12 } as const
+    await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
+    await database.pool.query('update task set started_at = now() where task_id = $1', [taskId])
+    await openAttempt(attempts, taskId)
+    const timeline = (await readTaskDetail(database.pool, taskId))?.timeline ?? []
+    expect(timeline.map(({ event }) => event)).toEqual([
+      'accepted',
+      'held',
+      'attempt_opened',
+      'attempt_closed',
+      'started',
+      'attempt_opened',
+    ])
+  })
 })

@@ -3,10 +3,11 @@ import { defined } from '../../domain/defined.ts'
 import type { TaskFailureCode } from '../../domain/failure.ts'
 import type { ListPage } from '../../domain/lists/list.ts'
 import { mapPage } from '../../domain/lists/list.ts'
+import type { Since } from '../../domain/lists/since.ts'
 import type { Action, ModelId } from '../../domain/models/models.ts'
 import type { PublicStatus, TaskView } from '../../domain/tasks/task.ts'
 import type { Conditions, Page } from '../readPage.ts'
-import { readPage } from '../readPage.ts'
+import { readPage, sinceCondition } from '../readPage.ts'
 import { keyDigestsOf } from './keyDigests.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { isKept, taskViewColumns } from './readTask.ts'
@@ -26,7 +27,7 @@ export type TaskFilter = Page & {
   readonly model?: ModelId
   readonly action?: Action
   /** The first instant of the period. */
-  readonly createdAfter?: string
+  readonly createdAfter?: Since
   /** The end of the period. Tasks of this instant do not match. */
   readonly createdBefore?: string
   readonly failureCode?: TaskFailureCode
@@ -66,7 +67,7 @@ export async function listTasks(pool: Pool, filter: TaskFilter): Promise<ListPag
       'key_digest = any (?)',
       idempotencyKey === undefined ? undefined : keyDigestsOf(idempotencyKey),
     ],
-    ['created_at >= ?::timestamptz', filter.createdAfter],
+    sinceCondition('created_at', filter.createdAfter),
     ['created_at < ?::timestamptz', filter.createdBefore],
     ...(filter.isRetryable === true ? ([[retryableSql]] as const) : []),
   ]

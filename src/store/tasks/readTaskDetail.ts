@@ -61,15 +61,16 @@ export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDe
  * Temporal. So they are complete as long as the task's record exists. `rank` puts the cause before the effect where
  * both have the same instant.
  *
- * Starts are recorded in batches, a moment later, so the first attempt can be older than the recorded start. The
- * attempt of a succeeded call closes only after its answer is stored. The statement that ends a task also ends its
+ * A start is recorded after Temporal has answered, so the first attempt of the run can be older. Attempts of direct runs
+ * may precede the run. The attempt of a succeeded call closes only after its answer is stored. The statement that ends a task also ends its
  * hold, so a settlement or a release has the instant of the end. A delivery has the instant of its last try.
  */
 const eventsSql = `
   select 1 as rank, task.created_at as at, 'accepted' as event,
     json_build_object('route', task.route, 'retry_of', task.retry_of) as detail
   union all
-  select 3, least(task.started_at, (select min(opened_at) from attempt where attempt.task_id = task.task_id)),
+  select 3, least(task.started_at, (
+      select min(opened_at) from attempt where attempt.task_id = task.task_id and via = 'workflow')),
     'started', '{}'
   where task.started_at is not null
   union all

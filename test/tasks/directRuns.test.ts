@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openMessages, readSyncTask } from '../../src/store/connection/messages.ts'
+import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { createDirectRuns } from '../../src/tasks/directRuns.ts'
 import type { Stage } from '../../src/tasks/takeStep.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
@@ -106,13 +107,15 @@ describe('20 workers that hear of a synchronous task', () => {
   const workersMax = 20
 
   /** Workers on one database and one blob store, each with one slot and its own connection for messages. */
-  async function startWorkers() {
+  async function startWorkers(blobs: BlobStore = createMemoryBlobs()) {
     const calls: string[] = []
-    const blobs = createMemoryBlobs()
+    const failed: unknown[] = []
+    const log = { ...quiet.log, error: (...given: unknown[]) => void failed.push(given) }
     const starting = Array.from({ length: workersMax }, async (_, at) => {
       const processId = `worker-${at}`
       const direct = createDirectRuns({
         ...quiet,
+        log,
         pool: world.pool,
         produceImage: createTestProduceImage({
           attempts: world.attempts,
@@ -151,7 +154,7 @@ describe('20 workers that hear of a synchronous task', () => {
     const workers = await Promise.all(starting)
     const announce = (taskId: string) =>
       workers[0]?.messages.announceSyncTask({ taskId, family: 'B' })
-    return { workers, calls, announce }
+    return { workers, calls, failed, announce }
   }
 
   const statusOf = async (taskId: string) => {
@@ -183,5 +186,25 @@ describe('20 workers that hear of a synchronous task', () => {
     clearInterval(watched)
     expect(calls).toEqual([`${taskId}-1`])
     expect(Math.max(...slots)).toBe(1)
+  }, 30_000)
+
+  it('do not look for its answer while another one of them makes its call', async () => {
+    const reads: string[] = []
+    const read = (key: string) => {
+      reads.push(key)
+      return Promise.reject(new Error('the blob store is away'))
+    }
+    const { workers, calls, failed, announce } = await startWorkers({
+      ...createMemoryBlobs(),
+      read,
+    })
+    const { taskId } = await insertTask(world.pool, { route: 'images.generations' })
+    announce(taskId)
+    await until('the end', async () =>
+      (await statusOf(taskId)) === 'succeeded' ? true : undefined,
+    )
+    await Promise.all(workers.map(({ direct }) => direct.idle()))
+    expect(calls).toEqual([`${taskId}-1`])
+    expect([reads, failed]).toEqual([[], []])
   }, 30_000)
 })

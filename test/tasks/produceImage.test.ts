@@ -15,6 +15,7 @@ import {
   countOpenAttempts,
   createTestAttempts,
   loseCall,
+  loseWorker,
   openAttempt,
   outcomesOf,
   testChannel,
@@ -164,6 +165,9 @@ describe('after a crash', () => {
     const { call, calls } = countedUpstream()
     await dieBeforeSettling(taskId, blobs, call)
     const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
+    const underWay = { kind: 'wait', reason: 'call_under_way' }
+    expect(await second({ taskId })).toMatchObject(underWay)
+    await loseWorker(world.pool, taskId)
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
   })

@@ -45,6 +45,8 @@ export type OpenCall = {
   readonly n: number
   readonly channel: string
   readonly answerId: string
+  /** Its process is silent, or its lease is over. Otherwise its process will settle or close it. */
+  readonly lost: boolean
 }
 
 /**
@@ -117,13 +119,17 @@ export function mayHaveWorked({ past, open }: Pick<TaskFacts, 'past' | 'open'>):
 }
 
 /**
- * Returns the answers that may be stored, the newest first. The worker of an open attempt may have stored its answer and
- * died, and so may the worker of an attempt that was closed because it counted as lost. Every other attempt was closed by
- * a worker that had none.
+ * Returns the answers that may be stored and that nobody else settles, the newest first. The worker of an attempt that is
+ * lost, closed or still open, may have stored its answer and died. A worker that lives settles its answer itself, unless
+ * it cannot until the hard end. Every other attempt was closed by a worker that had none.
  */
-export function possibleAnswers({ past, open }: Pick<TaskFacts, 'past' | 'open'>): string[] {
+export function possibleAnswers(
+  facts: Pick<TaskFacts, 'nowMs' | 'hardEndAtMs' | 'past' | 'open'>,
+): string[] {
+  const { past, open } = facts
   const lost = past.filter(({ reason }) => reason === 'worker_lost')
-  return [...lost, ...(open === undefined ? [] : [open])]
+  const isLeft = open?.lost === true || facts.nowMs >= facts.hardEndAtMs
+  return [...lost, ...(open !== undefined && isLeft ? [open] : [])]
     .map(({ answerId }) => answerId)
     .toReversed()
 }

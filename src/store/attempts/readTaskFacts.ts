@@ -9,6 +9,7 @@ import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { channelsOf } from '../../domain/upstream/channel.ts'
 import { failureSql } from '../tasks/readTask.ts'
+import { lostSql } from './beats.ts'
 
 export type FactsDeps = {
   readonly pool: Pool
@@ -43,7 +44,7 @@ export async function readTaskFacts(deps: FactsDeps, taskId: string): Promise<Fa
   if (row === undefined) return { kind: 'over' }
   const { isOver, failure, family, route, calls, states, ...facts } = row
   if (isOver) return { kind: 'over', end: failure ?? 'succeeded' }
-  const open = calls.find((call) => !('class' in call))
+  const open = calls.find((call): call is OpenCall => !('class' in call))
   const ofFamily = channelsOf(channels, family)
   return {
     kind: 'live',
@@ -102,6 +103,7 @@ const factsSql = `
     (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs",
     (select coalesce(json_agg(json_strip_nulls(json_build_object(
         'n', n, 'channel', channel, 'answerId', answer_id, 'class', class, 'reason', reason,
+        'lost', case when closed_at is null then ${lostSql} end,
         'closedAtMs', extract(epoch from closed_at) * 1000, 'retryAfterMs', retry_after_ms))
         order by n), '[]')
       from attempt where attempt.task_id = task.task_id) as calls,

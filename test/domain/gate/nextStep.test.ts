@@ -117,7 +117,16 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     ],
   ],
   'looks for a stored answer': [
-    ['of an open attempt', { open, attempts: 1 }, { kind: 'look', answerId: 'an-1' }],
+    [
+      'of an open attempt that is lost',
+      { open: { ...open, lost: true }, attempts: 1 },
+      { kind: 'look', answerId: 'an-1' },
+    ],
+    [
+      'of an open attempt at the hard end',
+      { open, attempts: 1, hardEndAtMs: nowMs },
+      { kind: 'look', answerId: 'an-1' },
+    ],
     [
       'of an attempt that counted as lost, before a further call',
       { past: [lost] },
@@ -132,7 +141,12 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     ['not when the worker saw how the call ended', { past: [unknown, refused] }, call('one', 3)],
   ],
   'with a call under way': [
-    ['waits for it', { open, looked: ['an-1'] }, wait('call_under_way', 2_500)],
+    ['waits for it', { open }, wait('call_under_way', 2_500)],
+    [
+      'waits until it is closed when it is lost and has no answer',
+      { open: { ...open, lost: true }, looked: ['an-1'] },
+      wait('call_under_way', 2_500),
+    ],
     [
       'ends at the hard end',
       { open, looked: ['an-1'], hardEndAtMs: nowMs },

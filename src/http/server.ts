@@ -19,11 +19,12 @@ const headersTimeoutMs = 30_000
 const requestTimeoutMs = 900_000
 
 /**
- * How long an idle connection stays open. Longer than the idle timeout of common load balancers (60 s), so
- * that the balancer closes first. Otherwise Darkroom could close a connection just when the balancer sends a
- * request over it.
+ * How long an idle connection stays open: longer than the idle timeout of common load balancers (60 s), and, because many
+ * have one timeout for idle connections and for silent answers, longer than the longest silent answer. So the balancer
+ * closes first. Otherwise Darkroom could close a connection just when the balancer sends a request over it.
  */
-const keepAliveTimeoutMs = 75_000
+const keepAliveMsMin = 75_000
+const keepAliveExtraMs = 60_000
 const connectionsCheckMs = 5_000
 
 /**
@@ -33,6 +34,8 @@ const connectionsCheckMs = 5_000
 const unreadTimeoutMsDefault = 60_000
 
 type ServerOptions = {
+  /** The longest time before an answer sends its first byte. Default: 0. */
+  readonly silentMsMax?: number
   readonly unreadTimeoutMs?: number
   /** Whether pages of any origin may read the answers. Default: true. */
   readonly anyOrigin?: boolean
@@ -44,13 +47,17 @@ type ServerOptions = {
  */
 export function createServer(
   app: Koa<ApiState>,
-  { unreadTimeoutMs = unreadTimeoutMsDefault, anyOrigin = true }: ServerOptions = {},
+  {
+    silentMsMax = 0,
+    unreadTimeoutMs = unreadTimeoutMsDefault,
+    anyOrigin = true,
+  }: ServerOptions = {},
 ): Server {
   const server = createHttpServer({
     maxHeaderSize: headerBytesMax,
     headersTimeout: headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
+    keepAliveTimeout: Math.max(keepAliveMsMin, silentMsMax + keepAliveExtraMs),
     connectionsCheckingInterval: connectionsCheckMs,
   })
   const handle = app.callback()
@@ -86,11 +93,17 @@ export function createServer(
     else refuse()
   }
 
+  // Node takes its own listener from a socket that it hands over. An error that nobody hears ends the process.
+  server.on('connection', (socket) => socket.on('error', () => {}))
   server.on('request', onRequest)
   // An expectation that a server does not know may be ignored (RFC 9110, section 10.1.1).
   server.on('checkExpectation', onRequest)
   const noTunnel: HttpFailure = { tag: 'method_not_allowed', allow: [] }
-  server.on('connect', (_request, socket) => refuseOn(socket, noTunnel, anyOrigin))
+  server.on('connect', (_request, socket) => {
+    // No client may take the refusal for the answer to the request before it.
+    if (latestAnswers.get(socket)?.closed === false) socket.destroy()
+    else refuseOn(socket, noTunnel, anyOrigin)
+  })
   server.on('clientError', onClientError)
   return server
 }
@@ -188,6 +201,8 @@ export async function listen(
 ): Promise<number> {
   server.listen(port, host)
   await once(server, 'listening')
+  // From now on an error is of one connection, which the system could not accept: it lacks a file or memory.
+  server.on('error', () => {})
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('Bug: not a TCP listener')
   return address.port

@@ -48,7 +48,10 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),
   })
-  const server = createServer(app, { anyOrigin: false })
+  const server = createServer(app, {
+    silentMsMax: config.syncDeadlineSeconds * 1000,
+    anyOrigin: false,
+  })
   const listening = await listen(server, { host, port }).catch(
     explaining(`ADMIN_HOST ${host}, ADMIN_PORT ${port}`),
   )

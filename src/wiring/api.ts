@@ -53,7 +53,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     ready: async () => (await readiness()).ready,
     stopping: stopping.signal,
   })
-  const server = createServer(createApp(deps))
+  const server = createServer(createApp(deps), { silentMsMax: config.syncDeadlineSeconds * 1000 })
   const listening = await listen(server, { host, port }).catch(
     explaining(`HOST ${host}, PORT ${port}`),
   )

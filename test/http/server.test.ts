@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createServer } from '../../src/http/server.ts'
+import { createServer, listen } from '../../src/http/server.ts'
 import type { ApiState } from '../../src/http/context.ts'
 import { errorResponse } from '../support/clients/responses.ts'
 import { startTestApi, useTestApi } from '../support/http/testApi.ts'
@@ -167,6 +167,21 @@ it('a request that does not arrive in time is a 408', async () => {
   // Node looks for such requests every five seconds.
   expect(await open(own.port).ask(`${head([key])}{`)).toMatch(/^HTTP\/1.1 408 /)
 }, 30_000)
+
+it('keeps idle connections longer than the longest silent answer, and longer than 75 seconds', () => {
+  const keepAliveMs = (silentMsMax: number) =>
+    createServer(new Koa<ApiState>(), { silentMsMax }).keepAliveTimeout
+  expect(keepAliveMs(280_000)).toBe(340_000)
+  expect(keepAliveMs(1_000)).toBe(75_000)
+})
+
+it('serves on when the system could not accept a connection', async () => {
+  const server = createServer(new Koa<ApiState>())
+  onTestFinished(() => void server.close())
+  const port = await listen(server, { host: '127.0.0.1', port: 0 })
+  server.emit('error', new Error('accept EMFILE'))
+  expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404)
+})
 
 it('closes soon after its last answer, although clients keep their connections open', async () => {
   const own = await startTestApi({ syncDeadlineMs: 200 })

@@ -2,20 +2,23 @@ import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestsState } from '../domain/accounts/limits.ts'
+import { refusalByMeans } from '../domain/accounts/means.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
-import { invalidRequest } from '../domain/failure.ts'
 import { newTaskId } from '../domain/ids.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
+import type { ParamNames } from '../domain/tasks/checkSupported.ts'
+import { checkSupported } from '../domain/tasks/checkSupported.ts'
 import type { TaskStart } from '../domain/tasks/taskStart.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
 import type { RefusedModels } from './refusedModels.ts'
+import { readMeans } from '../store/accounts/readMeans.ts'
 import { findKeyedTask } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
 
@@ -40,17 +43,9 @@ export type AcceptInput = {
   readonly requestId?: string
   /** The span of the client that asks, as `readTraceparent` returns it. The trace of a new task continues it. */
   readonly traceparent?: string
-  /**
-   * The names of two fields in error messages. Default: `size` and `aspect_ratio`. The v1beta routes pass the paths
-   * that these fields have in their own documents.
-   */
+  /** Absent: `size` and `aspect_ratio`. */
   readonly paramNames?: ParamNames
 }
-
-/** The names, in error messages, of the two fields that some models do not support. */
-export type ParamNames = { readonly size: string; readonly aspectRatio: string }
-
-const snakeCaseNames: ParamNames = { size: 'size', aspectRatio: 'aspect_ratio' }
 
 export type Accepted = {
   readonly taskId: string
@@ -87,13 +82,8 @@ const triesMax = 10
  * are new, so the key is looked up only when no new task was made.
  */
 export async function acceptTask(deps: AcceptTaskDeps, input: AcceptInput): Promise<Answer> {
-  const submission = {
-    ...input,
-    fingerprint: sha256(canonicalRequest(input.request)),
-    keyDigest: input.idempotencyKey && sha256(input.idempotencyKey),
-  }
-  const refusal =
-    checkSupported(input, deps.capabilities) ?? (await checkRefused(deps, input.request))
+  const submission = submissionOf(input)
+  const refusal = await checkRequest(deps, input)
   for (let tries = 0; tries < triesMax; tries += 1) {
     const answer = refusal === undefined ? await acceptNew(deps, submission) : fail(refusal)
     // The insert has seen that the key is free. A refusal has not looked.
@@ -103,6 +93,46 @@ export async function acceptTask(deps: AcceptTaskDeps, input: AcceptInput): Prom
     if (answer !== 'key_taken') return answer
   }
   throw new Error('Bug: an idempotency key is taken, and yet names no task')
+}
+
+/**
+ * Returns how `acceptTask` would answer a request for which it makes no new task: by the task of its key, or why it is
+ * refused. Returns `undefined` when it would make one now. Only reads, and takes no lock, so it comes before what a
+ * request costs: the images of one that is refused or repeated are not stored. What it finds may change until
+ * `acceptTask`, which alone decides that there is a new task.
+ */
+export async function answerWithoutTask(
+  deps: AcceptTaskDeps,
+  input: AcceptInput,
+): Promise<Answer | undefined> {
+  const earlier = await replay(deps, submissionOf(input))
+  if (earlier !== undefined) return earlier
+  const refusal = (await checkRequest(deps, input)) ?? (await checkMeans(deps, input))
+  return refusal && fail(refusal)
+}
+
+function submissionOf(input: AcceptInput): Submission {
+  return {
+    ...input,
+    fingerprint: sha256(canonicalRequest(input.request)),
+    keyDigest: input.idempotencyKey && sha256(input.idempotencyKey),
+  }
+}
+
+/** Returns why the account has too little left for this request, or `undefined`. Takes nothing of it. */
+async function checkMeans(
+  deps: AcceptTaskDeps,
+  { caller, request }: AcceptInput,
+): Promise<RequestFailure | undefined> {
+  return refusalByMeans(await readMeans(deps.pool, caller), taskTerms(deps, request).credits)
+}
+
+/** Returns why the request is refused whatever the account has left, or `undefined`. */
+async function checkRequest(
+  deps: AcceptTaskDeps,
+  input: AcceptInput,
+): Promise<RequestFailure | undefined> {
+  return checkSupported(deps.capabilities, input) ?? (await checkRefused(deps, input.request))
 }
 
 /** Returns the answer for the task that the idempotency key names, or `undefined` when the key names no task. */
@@ -164,36 +194,6 @@ async function checkRefused(
 ): Promise<RequestFailure | undefined> {
   const failure = isSyncRoute(route) ? await refusedModels.failureOf(model) : undefined
   return failure && { tag: 'task_ended', failure, family }
-}
-
-/**
- * Checks whether the account may use the model, then whether the model supports the request. Returns the
- * failure, or `undefined` when the request is supported.
- */
-function checkSupported(
-  { caller, request, paramNames = snakeCaseNames }: AcceptInput,
-  capabilities: CapabilityTable,
-): RequestFailure | undefined {
-  const { model, size, aspectRatio } = request
-  if (caller.models !== undefined && !caller.models.includes(model)) {
-    return { tag: 'access_denied', message: 'This account has no access to the requested model.' }
-  }
-  const supported = capabilities[model]
-  if (size !== undefined && !supported.sizes.includes(size)) {
-    return notSupported(paramNames.size, supported.sizes)
-  }
-  if (aspectRatio !== undefined && !supported.aspectRatios.includes(aspectRatio)) {
-    return notSupported(paramNames.aspectRatio, supported.aspectRatios)
-  }
-  return undefined
-}
-
-function notSupported(param: string, supported: readonly string[]): RequestFailure {
-  const message =
-    supported.length === 0
-      ? 'The requested model does not take this parameter.'
-      : `The requested model does not support this value. Supported: ${supported.join(', ')}.`
-  return invalidRequest('invalid_value', param, message)
 }
 
 function startOf(taskId: string, { caller, request, keyDigest }: Submission): TaskStart {

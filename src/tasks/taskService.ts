@@ -1,5 +1,5 @@
 import type { AcceptInput, AcceptTaskDeps } from './acceptTask.ts'
-import { acceptTask } from './acceptTask.ts'
+import { acceptTask, answerWithoutTask } from './acceptTask.ts'
 import type { Pepper } from './apiKeys.ts'
 import { authenticate } from './apiKeys.ts'
 import { awaitEnd } from './awaitEnd.ts'
@@ -9,7 +9,6 @@ import { followTask } from './followTask.ts'
 import { createRefusedModels } from './refusedModels.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
-import { newUploadId } from '../domain/ids.ts'
 import { uploadGraceMs } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
@@ -34,15 +33,12 @@ export function createTaskService(given: TaskServiceDeps) {
   const { pool, runStage } = deps
   return {
     authenticate: (secret: string) => authenticate(pool, deps.peppers, secret),
-    /** Records an upload before its first byte is written. Returns the prefix of its blob keys. */
-    openUpload: async () => {
-      const uploadId = newUploadId('input')
-      await openUpload(pool, uploadId, uploadGraceMs)
-      return uploadId
-    },
+    /** Records an upload before its first byte is written. Its id is the prefix of its blob keys. */
+    openUpload: (uploadId: string) => openUpload(pool, uploadId, uploadGraceMs),
     /** Makes an upload due for the sweep. Changes nothing if a task has taken the upload over. */
     discardUpload: (uploadId: string) => discardUpload(pool, uploadId),
     accept: (input: AcceptInput) => acceptTask(deps, input),
+    answerWithoutTask: (input: AcceptInput) => answerWithoutTask(deps, input),
     noteRefusal: deps.refusedModels.note,
     /** Returns a task of this caller. A task of another account is not found, as if it did not exist. */
     read: async (caller: Caller, taskId: string): Promise<Result<TaskView, RequestFailure>> => {

@@ -12,14 +12,16 @@ import {
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
+import { newUploadId } from '../../domain/ids.ts'
 import { idempotencyKeyBytesMax } from '../../domain/limits.ts'
 import type { NewBlob } from '../../domain/ports/blobStore.ts'
 import { NothingWrittenError } from '../../domain/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { InputImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
+import type { ParamNames } from '../../domain/tasks/checkSupported.ts'
 import { readTraceparent } from '../../domain/tasks/traceparent.ts'
-import type { AcceptInput, Accepted, ParamNames } from '../../tasks/acceptTask.ts'
+import type { AcceptInput, Accepted } from '../../tasks/acceptTask.ts'
 import type { AccountHandler, ApiContext, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import type { BodyOptions } from './body.ts'
 import { freeMemory } from '../../streams/freeMemory.ts'
@@ -88,33 +90,56 @@ async function receiveAndAccept(
 }
 
 /**
- * Stores the images of a valid request in one upload, and accepts the request. The row of the upload is written before
- * its first image, so that the sweep finds whatever a process leaves behind that is killed in between. If the request
- * makes no new task, the upload is discarded at the end.
+ * Accepts a valid request. Stores its images in one upload before that, unless it would make no new task: what is refused
+ * or repeated writes nothing.
  */
 async function storeAndAccept(
   entry: Entry,
   { request, paramNames }: Received,
 ): Promise<Result<Accepted, RequestFailure>> {
-  const { context, parts } = entry
-  const uploadId = request.inputs.length === 0 ? undefined : await parts.tasks.openUpload()
+  const { context, caller, parts, key } = entry
+  const uploadId = newUploadId('input')
+  const inputs: InputImage[] = []
+  for (const [i, { mimeType, content }] of request.inputs.entries()) {
+    const sha256 = await sha256Of(content)
+    inputs.push({ blobKey: `${uploadId}/${i}`, mimeType, bytes: content.length, sha256 })
+  }
+  const input: AcceptInput = {
+    caller,
+    request: { ...request, inputs },
+    requestId: context.state.requestId,
+    ...defined({
+      idempotencyKey: key,
+      traceparent: readTraceparent(context.get('traceparent')),
+      paramNames,
+    }),
+  }
+  if (inputs.length === 0) return accept(entry, input)
+  const answer = await parts.tasks.answerWithoutTask(input)
+  if (answer !== undefined) return noted(entry, answer)
+  return withUpload(entry, uploadId, async () => {
+    await parts.blobs.put(
+      ...request.inputs.map(({ content }, i): NewBlob => [`${uploadId}/${i}`, content]),
+    )
+    return accept(entry, { ...input, uploadId })
+  })
+}
+
+/**
+ * Runs `work`, which stores blobs in an upload and makes a task of it. The row of the upload is written before its first
+ * blob, so that the sweep finds whatever a process leaves behind that is killed in between. If there is no new task, the
+ * upload is discarded at the end.
+ */
+async function withUpload<Value>(
+  { context, parts }: Entry,
+  uploadId: string,
+  work: () => Promise<Value>,
+): Promise<Value> {
   try {
-    const inputs: InputImage[] = []
-    for (const [i, { mimeType, content }] of request.inputs.entries()) {
-      const sha256 = await sha256Of(content)
-      inputs.push({ blobKey: `${uploadId}/${i}`, mimeType, bytes: content.length, sha256 })
-    }
-    if (inputs.length > 0) {
-      await parts.blobs.put(
-        ...request.inputs.map(({ content }, i): NewBlob => [`${uploadId}/${i}`, content]),
-      )
-    }
-    return await accept(entry, {
-      request: { ...request, inputs },
-      ...defined({ uploadId, paramNames }),
-    })
+    await parts.tasks.openUpload(uploadId)
+    return await work()
   } finally {
-    if (uploadId !== undefined && context.state.replayed !== false) {
+    if (context.state.replayed !== false) {
       // An error here does not change the answer: the sweep deletes the upload when it is `uploadGraceMs` old.
       const { requestId, route } = context.state
       const report = (error: unknown) => parts.reportError?.(error, { requestId, route })
@@ -136,26 +161,23 @@ async function sha256Of(content: Uint8Array): Promise<string> {
   return hash.digest('hex')
 }
 
-async function accept(
-  { context, caller, parts, key }: Entry,
-  input: Omit<AcceptInput, 'caller' | 'idempotencyKey' | 'traceparent' | 'requestId'>,
-): Promise<Result<Accepted, RequestFailure>> {
+async function accept(entry: Entry, input: AcceptInput): Promise<Result<Accepted, RequestFailure>> {
+  const { context, parts, key } = entry
   // If `accept` throws, the task may exist nevertheless. A client that sends its request again without a key would
   // then make a second task.
   context.state.retryIsUnsafe = key === undefined
-  const submission = {
-    ...input,
-    caller,
-    requestId: context.state.requestId,
-    ...defined({
-      idempotencyKey: key,
-      traceparent: readTraceparent(context.get('traceparent')),
-    }),
-  }
-  const accepted = await parts.tasks.accept(submission).catch((error: unknown) => {
+  const accepted = await parts.tasks.accept(input).catch((error: unknown) => {
     if (error instanceof NothingWrittenError) context.state.retryIsUnsafe = false
     throw error
   })
+  return noted(entry, accepted)
+}
+
+/** Notes what every answer to a request says of its task and of the limits of its account. */
+function noted(
+  { context, key }: Entry,
+  accepted: Result<Accepted, RequestFailure>,
+): Result<Accepted, RequestFailure> {
   const requests = accepted.ok ? accepted.value.requests : requestsOf(accepted.failure)
   if (requests !== undefined) context.set(rateLimitHeaders(requests))
   if (!accepted.ok) {

@@ -52,13 +52,16 @@ const countSql = `
 
 /** Returns the budget of a key and how much of it is used, or `undefined` when the key has none. */
 export async function readBudget(pool: Pool, keyId: string): Promise<BudgetState | undefined> {
-  const { rows } = await pool.query<BudgetState>(
-    `select budget_credits as credits, budget_period as period, coalesce(used, 0)::bigint as used,
-       (extract(epoch from w.ends_at) * 1000)::float8 as "renewsAtMs"
-     from api_key cross join lateral budget_window(budget_period, now()) w
-       left join budget_use u on u.key_id = api_key.key_id and u.starts_at = w.starts_at
-     where api_key.key_id = $1 and budget_period is not null`,
+  const { rows } = await pool.query<{ readonly budget: BudgetState | null }>(
+    `select ${budgetSql} as budget from api_key where key_id = $1`,
     [keyId],
   )
-  return rows[0]
+  return rows[0]?.budget ?? undefined
 }
+
+/** The budget of a row of `api_key`, as `BudgetState`. Null: it has none. */
+export const budgetSql = `case when budget_period is not null then (
+    select json_build_object('credits', budget_credits, 'period', budget_period, 'used', coalesce(used, 0),
+      'renewsAtMs', (extract(epoch from w.ends_at) * 1000)::float8)
+    from budget_window(budget_period, now()) w
+      left join budget_use u on u.key_id = api_key.key_id and u.starts_at = w.starts_at) end`

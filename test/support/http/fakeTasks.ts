@@ -43,16 +43,13 @@ export function createFakeTasks(blobs: BlobStore) {
   const service: TaskService = {
     authenticate: async (secret) =>
       secret === 'sk-a' || secret === 'sk-b' ? { accountId: secret, keyId: secret } : undefined,
-    openUpload: async () => {
-      const uploadId = `in${(count += 1)}`
-      openUploads.add(uploadId)
-      return uploadId
-    },
+    openUpload: async (uploadId) => void openUploads.add(uploadId),
     discardUpload: async (uploadId) => {
       openUploads.delete(uploadId)
       await blobs.deletePrefix(uploadId)
     },
     noteRefusal: () => {},
+    answerWithoutTask: async () => undefined,
     accept: async (input) => {
       await settings.beforeAccept?.()
       const request = canonicalRequest(input.request)

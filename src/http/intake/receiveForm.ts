@@ -65,11 +65,12 @@ export async function receiveForm(
       continue
     }
     if (!textNames.includes(name)) return fail(unknownParameter(paramPath([name])))
+    // Before the searches below, which take as long as the text is.
+    textBytes += content.length
+    if (textBytes > requestTextBytesMax) return fail(tooLarge(requestTextBytesMax))
     // A line that ends with a line feed alone begins no part, so the part behind it would be taken for text.
     if (content.includes(`\n--${boundary.value}`, 0, 'latin1')) return fail(malformed)
     if (fields.has(name)) return fail(invalidValue(name, 'it is given more than once'))
-    textBytes += content.length
-    if (textBytes > requestTextBytesMax) return fail(tooLarge(requestTextBytesMax))
     // PostgreSQL cannot store NUL.
     if (content.includes(0)) return fail(invalidValue(name, 'text must not contain NUL'))
     if (!isUtf8(content)) return fail(invalidValue(name, 'text must be valid UTF-8'))

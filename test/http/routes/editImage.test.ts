@@ -121,6 +121,12 @@ it.each<readonly [string, Buffer, string]>([
     '413 read_request_body_failed ',
   ],
   [
+    // With what a search of the text would find, so that the answer tells whether it was searched.
+    'too long texts, before they are searched [limit-1]',
+    withPrompt({ value: joined('\n', boundary, 'x'.repeat(requestTextBytesMax)) }),
+    '413 read_request_body_failed ',
+  ],
+  [
     'too many bytes besides its image [limit-1]',
     joined('x'.repeat(requestBesidesImagesBytesMax), '\r\n', whole),
     '413 read_request_body_failed ',

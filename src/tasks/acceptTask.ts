@@ -105,10 +105,9 @@ export async function answerWithoutTask(
   deps: AcceptTaskDeps,
   input: AcceptInput,
 ): Promise<Answer | undefined> {
-  const earlier = await replay(deps, submissionOf(input))
-  if (earlier !== undefined) return earlier
   const refusal = (await checkRequest(deps, input)) ?? (await checkMeans(deps, input))
-  return refusal && fail(refusal)
+  // The key comes last: whoever sees what an equal request has taken of the account also sees its task.
+  return (await replay(deps, submissionOf(input))) ?? (refusal && fail(refusal))
 }
 
 function submissionOf(input: AcceptInput): Submission {

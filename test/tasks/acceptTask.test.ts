@@ -129,6 +129,24 @@ describe('acceptTask with an idempotency key', () => {
     expect(accepted(await accept(barred))).toEqual({ ...first, replayed: true })
   })
 
+  it('answers with the task of the key, and not with the balance that this task has used up, however close they are', async () => {
+    const caller = await createTestCaller(database.pool, testCredits)
+    const { accept } = createTestAccept(database.pool)
+    const request = generateRequest({ route: 'images.generations' })
+    const input = { caller, request, idempotencyKey: keyBytes('close') }
+    let taskId: string | undefined
+    // The equal request is accepted while this one is being looked at.
+    const failureOf = async () => {
+      taskId = accepted(await accept(input)).taskId
+      return undefined
+    }
+    const { answerWithoutTask } = createTestAccept(database.pool, { refusedModels: { failureOf } })
+    const answer = await answerWithoutTask(input)
+    expect(answer).toMatchObject({ ok: true, value: { taskId, replayed: true } })
+    const other = await answerWithoutTask({ ...input, idempotencyKey: keyBytes('another') })
+    expect(other).toMatchObject({ ok: false })
+  })
+
   it('frees the key once its task is due for the purge, purged or not', async () => {
     const caller = await createTestCaller(database.pool, 100)
     const { accept } = createTestAccept(database.pool)

@@ -9,7 +9,7 @@ import type { ImageRequest } from '../../../src/domain/tasks/imageRequest.ts'
 import type { TaskStart } from '../../../src/domain/tasks/taskStart.ts'
 import { createAccount } from '../../../src/store/accounts/accounts.ts'
 import type { Accepted, AcceptInput, AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
-import { acceptTask } from '../../../src/tasks/acceptTask.ts'
+import { acceptTask, answerWithoutTask } from '../../../src/tasks/acceptTask.ts'
 import { createRefusedModels } from '../../../src/tasks/refusedModels.ts'
 import { testChannel } from './testAttempts.ts'
 
@@ -34,8 +34,11 @@ export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}
     onAccepted: (start) => void started.push(start),
     ...given,
   }
-  const accept = (input: AcceptInput) => acceptTask(deps, input)
-  return { accept, started }
+  return {
+    accept: (input: AcceptInput) => acceptTask(deps, input),
+    answerWithoutTask: (input: AcceptInput) => answerWithoutTask(deps, input),
+    started,
+  }
 }
 
 /** Creates an account and returns it as a caller with a valid API key. */

@@ -106,7 +106,7 @@ export async function answerWithoutTask(
   input: AcceptInput,
 ): Promise<Answer | undefined> {
   const refusal = (await checkRequest(deps, input)) ?? (await checkMeans(deps, input))
-  // The key comes last: whoever sees what an equal request has taken of the account also sees its task.
+  // The key comes last: who sees what an equal request has taken of the account also sees its task.
   return (await replay(deps, submissionOf(input))) ?? (refusal && fail(refusal))
 }
 

@@ -109,18 +109,25 @@ async function written({ folder, blobs }: Api, run: () => Promise<unknown>) {
   const flushes = vi.spyOn<FileHandle, 'sync'>(Object.getPrototypeOf(handle), 'sync')
   await handle.close()
   const puts = vi.spyOn(blobs, 'put')
-  const queries = vi.spyOn(Client.prototype, 'query')
-  await run()
-  const texts = queries.mock.calls.flatMap(([query]: readonly unknown[]) => textOf(query))
+  const texts = await statementsOf(run)
   const found = {
     puts: puts.mock.calls.length,
     flushes: flushes.mock.calls.length,
     statements: texts.filter((text) => !/^\s*select /.test(text)),
   }
-  for (const spy of [flushes, puts, queries]) spy.mockRestore()
+  for (const spy of [flushes, puts]) spy.mockRestore()
   expect(await readdir(folder, { recursive: true })).toEqual(before.files)
   expect(await countRows()).toBe(before.rows)
   return found
+}
+
+/** Runs requests, and returns the statements that they sent to PostgreSQL. */
+async function statementsOf(run: () => Promise<unknown>): Promise<readonly string[]> {
+  const queries = vi.spyOn(Client.prototype, 'query')
+  await run()
+  const texts = queries.mock.calls.flatMap(([query]: readonly unknown[]) => textOf(query))
+  queries.mockRestore()
+  return texts
 }
 
 const nothing = { puts: 0, flushes: 0, statements: [] }
@@ -273,4 +280,14 @@ describe('the insert decides about edits that come at once', () => {
     expect(found[0]?.[0]).toBe(202)
     expect(await verifyLedger(database.pool)).toEqual([])
   })
+})
+
+it('a submit of texts costs one statement, with a key and without', async () => {
+  const api = await openApi()
+  for (const headers of [{}, { 'Idempotency-Key': 'texts' }]) {
+    const statements = await statementsOf(async () => {
+      expect((await api.postJson('/v1/images/tasks', generateBody(), headers)).status).toBe(202)
+    })
+    expect(statements).toEqual([expect.stringContaining('insert into task ')])
+  }
 })

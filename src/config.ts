@@ -24,7 +24,18 @@ function wholeNumber(fallback: number, min: number, max: number) {
     .default(fallback)
 }
 
-const port = (fallback: number) => wholeNumber(fallback, 0, 65_535)
+/** Reads a port. Kubernetes sets NAME_PORT to an address, for each Service of the namespace with the name NAME. */
+export const port = (fallback: number) =>
+  z
+    .string()
+    .refine((given) => !/^[a-z]+:\/\//.test(given), {
+      error:
+        'is an address, which Kubernetes sets for a Service of this name. ' +
+        'Set `enableServiceLinks: false` in the pod, or this variable to a port',
+      abort: true,
+    })
+    .pipe(wholeNumber(fallback, 0, 65_535))
+    .default(fallback)
 const text = z.string().min(1)
 const httpUrlText = z.url({ protocol: /^https?$/ })
 const postgresUrl = z.url({ protocol: /^postgres(ql)?$/ }).optional()
@@ -73,10 +84,6 @@ const variables = z.object({
   TEMPORAL_NAMESPACE: text.default('default'),
   TEMPORAL_METRICS_ADDRESS: z.string().refine(isIpAndPort, 'must be IP:PORT').optional(),
   TEMPORAL_UI_URL: httpUrlText.optional(),
-  TEMPORAL_PORT: port(7233),
-  TEMPORAL_UI_PORT: port(8233),
-  POSTGRES_PORT: port(5433),
-  SIMULATOR_PORT: port(8090),
   BLOB_STORE: z
     .url({ protocol: /^(file|s3)$/, error: blobStoreForms, abort: true })
     .regex(/^(file:\/\/\/|s3:\/\/[^/?#])/i, blobStoreForms)
@@ -102,6 +109,39 @@ const variables = z.object({
 /** The names of the variables that `readConfig` knows. */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(variables.shape))
 
+/** A process that reads variables. */
+export type Reader = 'api' | 'worker' | 'admin' | 'cli'
+
+/**
+ * The readers of the variables that not all read. What is set for one process, or by Kubernetes for a Service, never ends
+ * another one.
+ */
+const readers: Readonly<Partial<Record<keyof typeof variables.shape, readonly Reader[]>>> = {
+  HOST: ['api'],
+  PORT: ['api'],
+  PUBLIC_URL: ['api', 'worker', 'cli'],
+  INTERNAL_HOST: ['api', 'worker'],
+  INTERNAL_PORT: ['api'],
+  WORKER_INTERNAL_PORT: ['worker'],
+  ADMIN_HOST: ['admin'],
+  ADMIN_PORT: ['admin'],
+  ADMIN_KEYS: ['admin'],
+  ADMIN_ALLOWED_HOSTS: ['admin'],
+  TEMPORAL_METRICS_ADDRESS: ['worker'],
+  TEMPORAL_UI_URL: ['admin', 'cli'],
+  SIGNING_KEYS: ['api', 'worker', 'cli'],
+  KEY_PEPPER: ['api', 'admin', 'cli'],
+  WEBHOOK_KEYS: ['api', 'worker'],
+  WEBHOOK_PRIVATE: ['api', 'worker'],
+  INGRESS_LIMIT_BYTES: ['api'],
+  SYNC_DEADLINE_SECONDS: ['api'],
+  UPSTREAM_CALLS_MAX: ['worker'],
+  PUBLIC_PAGES: ['api'],
+  ASSET_REDIRECT: ['api'],
+  LOG_LEVEL: ['api', 'worker', 'admin'],
+  OTEL_EXPORTER_OTLP_ENDPOINT: ['api', 'worker'],
+}
+
 /** The values of environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -119,11 +159,24 @@ export function inheritedEnvironment(): Record<string, string> {
 
 export type Config = ReturnType<typeof readConfig>
 
-/** Reads and checks every variable. An empty variable counts as not set. Throws `ConfigError`. */
-export function readConfig(environment: Environment = process.env) {
-  const read = variables.safeParse(setVariables(environment))
-  if (!read.success) throw new ConfigError(explainIssues(read.error))
-  const given = read.data
+/** Reads and checks the variables of a schema. An empty variable counts as not set. Throws `ConfigError`. */
+export function readVariables<Schema extends z.ZodType>(
+  schema: Schema,
+  environment: Environment,
+): z.infer<Schema> {
+  const read = schema.safeParse(setVariables(environment))
+  if (read.success) return read.data
+  throw new ConfigError(explainIssues(read.error))
+}
+
+/**
+ * Reads and checks the variables of a process. Those that it does not read have their defaults. Without a reader, as in
+ * `npm start`, every variable is read and checked. Throws `ConfigError`.
+ */
+export function readConfig(environment: Environment, reader?: Reader) {
+  const others = Object.entries(readers).filter(([, own]) => reader && !own.includes(reader))
+  const ignored = Object.fromEntries(others.map(([name]) => [name, undefined]))
+  const given = readVariables(variables, { ...environment, ...ignored })
   if (given.ASSET_REDIRECT && given.BLOB_STORE?.startsWith('s3:') !== true) {
     throw new ConfigError(
       'ASSET_REDIRECT=on needs an S3 bucket in BLOB_STORE: files have no addresses',
@@ -155,10 +208,6 @@ export function readConfig(environment: Environment = process.env) {
     /** IP:PORT at which a worker serves the metrics of Temporal's SDK. */
     temporalMetricsAddress: given.TEMPORAL_METRICS_ADDRESS,
     temporalUiUrl: given.TEMPORAL_UI_URL,
-    temporalPort: given.TEMPORAL_PORT,
-    temporalUiPort: given.TEMPORAL_UI_PORT,
-    postgresPort: given.POSTGRES_PORT,
-    simulatorPort: given.SIMULATOR_PORT,
     blobStoreUrl: given.BLOB_STORE ?? pathToFileURL(join(dataDir, 'blobs')).href,
     /** The first secret signs, and every secret verifies. So an operator can replace a secret without an outage. */
     signingKeys: readSecrets('SIGNING_KEYS', given.SIGNING_KEYS),

@@ -86,6 +86,46 @@ describe('ADMIN_KEYS', () => {
   })
 })
 
+describe('a variable that Kubernetes sets for a Service', () => {
+  const address = 'tcp://10.0.0.1:5432'
+  const services = ['POSTGRES', 'TEMPORAL', 'TEMPORAL_UI', 'SIMULATOR', 'ADMIN', 'INTERNAL']
+  const links = Object.fromEntries(
+    [...services, 'WORKER_INTERNAL'].map((name) => [`${name}_PORT`, address]),
+  )
+
+  it.each([
+    ['api', { INTERNAL_PORT: '1' }],
+    ['worker', { WORKER_INTERNAL_PORT: '1' }],
+    ['admin', { ADMIN_PORT: '1' }],
+    ['cli', {}],
+  ] as const)('ends no process that does not listen there: %s', (reader, own) => {
+    expect(() => readConfig({ ...links, ...own }, reader)).not.toThrow()
+  })
+
+  it('is refused with its cause where a process listens there', () => {
+    expect(() => readConfig(links, 'admin')).toThrow(
+      new ConfigError(
+        'ADMIN_PORT: is an address, which Kubernetes sets for a Service of this name. ' +
+          'Set `enableServiceLinks: false` in the pod, or this variable to a port',
+      ),
+    )
+  })
+})
+
+describe('a variable of another process', () => {
+  it('is neither checked nor used', () => {
+    const wrong = { ADMIN_KEYS: 'x', KEY_PEPPER: 'short', PORT: 'x', ASSET_REDIRECT: 'on' }
+    const { adminKeys, keyPeppers, port, assetRedirect } = readConfig(wrong, 'worker')
+    expect([adminKeys, keyPeppers, port, assetRedirect]).toEqual([
+      undefined,
+      undefined,
+      8080,
+      false,
+    ])
+    expect(() => readConfig({ ...wrong, ADMIN_KEYS: '' }, 'admin')).toThrow(/^KEY_PEPPER: /)
+  })
+})
+
 describe('a variable with a wrong value', () => {
   it.each(['eighty', '80.5', '-1', '65536', '1e3', ' ', '0x50'])(
     'is refused with the allowed values: PORT=%j',

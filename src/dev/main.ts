@@ -7,7 +7,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { inheritedEnvironment, readConfig, required } from '../config.ts'
+import { inheritedEnvironment, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { engineFileName, runtimeFileName } from '../config/runtimeFile.ts'
@@ -25,6 +25,7 @@ import { startService } from './service.ts'
 import { startSimulator } from './simulator/server.ts'
 import { provideTemporal, temporalAddresses } from './temporal.ts'
 import { createTerminal } from './terminal.ts'
+import { readStartConfig } from './variables.ts'
 
 /** How long to wait for the end of another start, in case that it is being killed. */
 const startTimeoutMs = 2_000
@@ -70,7 +71,7 @@ try {
  * without it. Throws `ConfigError` or `StartError`.
  */
 async function start(): Promise<void> {
-  const config = readConfig()
+  const config = readStartConfig()
   const { dataDir, operatorFilePath } = config
   const onLoopback = isLoopback(config.host)
   const withSimulator = operatorFilePath === undefined

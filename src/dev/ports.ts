@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { Config } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { StartError } from './command.ts'
 import { innerPortCount } from './temporal.ts'
+import type { StartConfig } from './variables.ts'
 
 const portMax = 65_535
 
@@ -12,7 +12,7 @@ const portMax = 65_535
  * DATA_DIR, so nothing of an earlier start listens any more. Throws `StartError` when one is in use, or when a host is
  * not an address of this machine, and `ConfigError` when a port is 0. The message names the variable to change.
  */
-export async function requireFreePorts(config: Config): Promise<void> {
+export async function requireFreePorts(config: StartConfig): Promise<void> {
   const { host, internalHost, temporalPort } = config
   const withTemporal = config.temporalAddress === undefined
   // The real Temporal server needs an embedded PostgreSQL also where Darkroom has one of its own.

@@ -3,7 +3,6 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../config.ts'
 import { migrateTemporal, readHistory } from '../wiring/cliTemporal.ts'
 import type { Launch, Part } from './child.ts'
 import { httpFault, startChild } from './child.ts'
@@ -15,6 +14,7 @@ import { prepareDatabases } from './temporalDatabases.ts'
 import type { TemporalPrograms } from './temporalPrograms.ts'
 import { findTemporal } from './temporalPrograms.ts'
 import type { Say } from './terminal.ts'
+import type { StartConfig } from './variables.ts'
 
 /**
  * Dynamic configuration of the embedded Temporal: the real server and the development server get the same
@@ -37,7 +37,7 @@ const callTimeoutMs = 3_000
 const givenPauseMs = 2_000
 
 /** Where Temporal and its UI serve, or will serve. */
-export function temporalAddresses(config: Config): Omit<EmbeddedParts, 'databaseUrl'> {
+export function temporalAddresses(config: StartConfig): Omit<EmbeddedParts, 'databaseUrl'> {
   const { temporalAddress, temporalPort, temporalUiPort } = config
   if (temporalAddress !== undefined) return { temporalAddress, temporalUiUrl: undefined }
   return {
@@ -53,7 +53,7 @@ export function temporalAddresses(config: Config): Omit<EmbeddedParts, 'database
  * no Temporal to run.
  */
 export async function provideTemporal(
-  config: Config,
+  config: StartConfig,
   postgres: Postgres | undefined,
   launch: Launch,
 ): Promise<void> {
@@ -85,7 +85,7 @@ export async function provideTemporal(
 /** Returns the program of the server, for which the real one gets its databases. */
 async function serverProgram(
   programs: TemporalPrograms,
-  config: Config,
+  config: StartConfig,
   postgres: Postgres | undefined,
   launch: Launch,
 ): Promise<Pick<Part, 'file' | 'args' | 'env'>> {
@@ -101,7 +101,7 @@ async function serverProgram(
 }
 
 /** Waits until the operator's Temporal is ready. */
-async function awaitGiven(config: Config, say: Say): Promise<void> {
+async function awaitGiven(config: StartConfig, say: Say): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
     const fault = await faultOf(config)
     if (fault === undefined) return
@@ -114,7 +114,7 @@ async function awaitGiven(config: Config, say: Say): Promise<void> {
  * Registers Darkroom's namespace and search attributes, and looks up a run that does not exist. Returns why one of
  * these fails. The lookup goes to the history service, which starts runs and is ready later than the frontend.
  */
-async function faultOf(config: Config): Promise<string | undefined> {
+async function faultOf(config: StartConfig): Promise<string | undefined> {
   const reached = { ...config, ...temporalAddresses(config) }
   try {
     await migrateTemporal(reached)
@@ -155,7 +155,7 @@ function serverVariables(port: number, postgres: Postgres): Readonly<Record<stri
   }
 }
 
-function devServerArgs(config: Config): readonly string[] {
+function devServerArgs(config: StartConfig): readonly string[] {
   const settings = readFileSync(dynamicConfigPath, 'utf8').matchAll(
     /^([\w.]+):\n  - value: (.*)$/gm,
   )
@@ -176,7 +176,7 @@ function devServerArgs(config: Config): readonly string[] {
 }
 
 /** Starts the UI of the real server. The development server has its UI in the same process. */
-async function startUi(binDir: string, given: Config, launch: Launch): Promise<void> {
+async function startUi(binDir: string, given: StartConfig, launch: Launch): Promise<void> {
   const { temporalPort, temporalUiPort: port, temporalNamespace: defaultNamespace } = given
   const { dataDir, say } = launch
   const root = join(dataDir, 'temporal-ui')

@@ -27,7 +27,7 @@ export type CliService = ReturnType<typeof createCliService>
  */
 export function createCliService() {
   const environment = withRuntimeFile(inheritedEnvironment())
-  const config = readConfig(environment)
+  const config = readConfig(environment, 'cli')
   const parts: OperatorParts = {
     ...createOperatorParts(config, environment),
     // The default of PUBLIC_URL is not used, because HOST and PORT of the API may be different from those here.

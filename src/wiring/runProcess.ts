@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { readConfig } from '../config.ts'
+import { inheritedEnvironment, readConfig } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createLogger } from '../telemetry/logger.ts'
@@ -46,7 +46,7 @@ export async function runProcess(
 ): Promise<void> {
   let log: Logger | undefined
   try {
-    const config = readConfig()
+    const config = readConfig(inheritedEnvironment(), name)
     const made = createLogger({
       level: config.logLevel,
       process: name,

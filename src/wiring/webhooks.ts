@@ -36,14 +36,14 @@ export async function createApiWebhooks(app: App): Promise<WebhookService> {
 
 /**
  * Creates the loop of a worker that delivers events. An event contains the URL of its image, so SIGNING_KEYS must be
- * set. Without PUBLIC_URL the log gets a warning, because HOST and PORT of a worker are not those of the API.
+ * set. Without PUBLIC_URL the log gets a warning, because a worker does not know where the API listens.
  */
 export async function createWorkerWebhooks(app: App): Promise<DeliverDue> {
   const { config, log } = app
   const signingKeys = required(config.signingKeys, 'SIGNING_KEYS')
   const { publicUrl } = config
   if (config.publicUrlGiven === undefined) {
-    log.warn('PUBLIC_URL is not set: webhooks name images by HOST and PORT of this process')
+    log.warn(`PUBLIC_URL is not set: webhooks name images by ${publicUrl}`)
   }
   return createDeliverDue({
     ...app,

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { readStartConfig } from '../../src/dev/variables.ts'
 import { provideTemporal } from '../../src/dev/temporal.ts'
 import { openCuttableWay } from '../support/cuttableWay.ts'
 import { embeddedStack } from '../support/stack/embeddedStack.ts'
@@ -10,7 +10,7 @@ it("a start says that the operator's Temporal does not answer, and takes it as s
   onTestFinished(() => way.close())
   way.cut(true)
   const said: string[] = []
-  const provided = provideTemporal(readConfig({ TEMPORAL_ADDRESS: way.address }), undefined, {
+  const provided = provideTemporal(readStartConfig({ TEMPORAL_ADDRESS: way.address }), undefined, {
     dataDir: '',
     lockFd: 0,
     say: (line) => said.push(line),

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:net'
 import { createServer } from 'node:net'
 import { afterAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { readStartConfig } from '../../src/dev/variables.ts'
 import { requireFreePorts } from '../../src/dev/ports.ts'
 import { freePort, freeStartPorts, isFree } from '../support/ports.ts'
 
@@ -23,7 +23,7 @@ async function takenPort(host: string): Promise<number> {
 }
 
 async function require(variables: Readonly<Record<string, string>>): Promise<void> {
-  await requireFreePorts(readConfig({ ...(await freeStartPorts()), ...variables }))
+  await requireFreePorts(readStartConfig({ ...(await freeStartPorts()), ...variables }))
 }
 
 /** What is thrown when these ports are looked at. */

@@ -181,14 +181,17 @@ describe('runStatement', () => {
     const before = (await contentOf('a')) ?? 0
     onTestFinished(async () => void (await setDefault('off')))
     await setDefault('on')
-    const { pool } = openPool({ connectionsMax: 1 })
+    const { pool } = openPool({ connectionsMax: 5 })
     const failed = runStatement(pool, put)
     await expect(failed).rejects.toThrow(NothingWrittenError)
     await expect(failed).rejects.toMatchObject({ cause: { code: '25006' } })
-    await pool.query('select 1')
+    await Promise.all([1, 2, 3, 4].map(() => pool.query('select pg_sleep(0.1)')))
+    expect(pool.idleCount).toBe(4)
     await setDefault('off')
     await runStatement(pool, put)
-    expect(await contentOf('a')).toBe(before + 1)
+    await withTransaction(pool, (client) => client.query(put))
+    expect(await contentOf('a')).toBe(before + 2)
+    expect(pool.idleCount).toBe(1)
   })
 
   it('does not say so when the connection ends before the answer', async () => {

@@ -36,6 +36,7 @@ export async function withTransaction<Value>(
       return value
     } catch (error) {
       broken = isConnectionUseless(error)
+      closeOthers(pool, error)
       // If the rollback fails, close the connection. PostgreSQL then rolls back.
       await client.query('rollback').catch(() => {
         broken = true
@@ -69,6 +70,7 @@ export async function runStatement<Row extends QueryResultRow>(
       return rows
     } catch (error) {
       broken = !(error instanceof DatabaseError) || isConnectionUseless(error)
+      closeOthers(pool, error)
       if (runsAgain(error, attempt)) continue
       throw isTakenBack(error) ? new NothingWrittenError(error) : error
     } finally {
@@ -80,4 +82,19 @@ export async function runStatement<Row extends QueryResultRow>(
 function runsAgain(error: unknown, attempt: number): boolean {
   if (isUselessWithoutEffect(error)) return attempt < connectionsMax
   return isRetryable(error) && attempt < triesMax
+}
+
+/**
+ * Closes the idle connections of a pool after an error that only a new connection can avoid: they were opened at the same
+ * time, most likely. A read on one of them would never fail, and might come from a server that is the writer no more.
+ */
+function closeOthers(pool: Pool, error: unknown): void {
+  if (!isUselessWithoutEffect(error)) return
+  for (let idle = pool.idleCount; idle > 0; idle -= 1) {
+    // An idle connection is given at once, and before any that is asked for later.
+    void pool.connect().then(
+      (client) => client.release(true),
+      () => {},
+    )
+  }
 }

@@ -9,6 +9,11 @@ import { readAdminKeys, readSecrets } from './config/secrets.ts'
 // AWS_* (the S3 client), OTEL_* (OpenTelemetry), TEMPORAL_* for TLS and API key (@temporalio/envconfig), and
 // FONTCONFIG_FILE, which the simulator sets for its font unless it is set already.
 
+/** Kubernetes sets NAME_PORT to such an address, for each Service of the namespace with the name NAME. */
+const isServiceLink = /^[a-z]+:\/\//
+const whySet =
+  '. Kubernetes sets it to an address for a Service of this name, unless the pod has `enableServiceLinks: false`'
+
 /**
  * Reads a whole number. Accepts only digits, because zod's number coercion would read a blank text as 0, and
  * its error messages are about JavaScript.
@@ -19,23 +24,18 @@ function wholeNumber(fallback: number, min: number, max: number) {
   return z
     .string()
     .trim()
-    .refine(isAllowed, `must be a whole number from ${min} to ${max}`)
+    .refine(isAllowed, {
+      error: ({ input }) =>
+        `must be a whole number from ${min} to ${max}${isServiceLink.test(String(input)) ? whySet : ''}`,
+    })
     .transform(Number)
     .default(fallback)
 }
 
-/** Reads a port. Kubernetes sets NAME_PORT to an address, for each Service of the namespace with the name NAME. */
-export const port = (fallback: number) =>
-  z
-    .string()
-    .refine((given) => !/^[a-z]+:\/\//.test(given), {
-      error:
-        'is an address, which Kubernetes sets for a Service of this name. ' +
-        'Set `enableServiceLinks: false` in the pod, or this variable to a port',
-      abort: true,
-    })
-    .pipe(wholeNumber(fallback, 0, 65_535))
-    .default(fallback)
+/** Reads a port. 0 lets the system choose one. */
+export function port(fallback: number) {
+  return wholeNumber(fallback, 0, 65_535)
+}
 const text = z.string().min(1)
 const httpUrlText = z.url({ protocol: /^https?$/ })
 const postgresUrl = z.url({ protocol: /^postgres(ql)?$/ }).optional()

@@ -105,8 +105,8 @@ describe('a variable that Kubernetes sets for a Service', () => {
   it('is refused with its cause where a process listens there', () => {
     expect(() => readConfig(links, 'admin')).toThrow(
       new ConfigError(
-        'ADMIN_PORT: is an address, which Kubernetes sets for a Service of this name. ' +
-          'Set `enableServiceLinks: false` in the pod, or this variable to a port',
+        'ADMIN_PORT: must be a whole number from 0 to 65535. Kubernetes sets it to an address for a ' +
+          'Service of this name, unless the pod has `enableServiceLinks: false`',
       ),
     )
   })

@@ -69,6 +69,9 @@ export const outputImagePixelsMax = 2 * 3840 * 2160
 /** Limit for the refused calls of one task. A task with this many of them fails. */
 export const refusalsMax = 100
 
+/** Limit for the failed calls of one task that a vendor does not charge. A task with this many of them fails. */
+export const freeErrorsMax = 5
+
 /** Limit for the Retry-After of an upstream. A longer one counts as this long. */
 export const cooldownMsMax = 15 * 60_000
 

@@ -3,6 +3,8 @@ export type RetryAfterSources = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The duration from `RetryInfo` in an error body of family A, such as `37s` or `0.9s`. */
   readonly retryDelay?: string
+  /** The message of a 429. Only for that: it may quote a client. */
+  readonly text?: string
   /** Epoch milliseconds. Used when the answer has no Date header. */
   readonly nowMs: number
 }
@@ -16,16 +18,36 @@ export type RetryAfterSources = {
  * 3. `Retry-After` as an HTTP-date. It is compared with the Date header of the answer, because the same clock
  *    wrote both.
  * 4. `RetryInfo` in the error body (google.rpc).
+ * 5. A text such as "Please try again in 350ms". At most `textWaitMsMax`, because a message may quote a client, and the
+ *    wait keeps everybody from the model.
  */
 export function retryAfterMs(sources: RetryAfterSources, waitMsMax: number): number | undefined {
-  const { headers, retryDelay, nowMs } = sources
+  const { headers, retryDelay, text, nowMs } = sources
   const header = single(headers['retry-after'])
   const waitMs =
     scaled(single(headers['retry-after-ms']), 1) ??
     scaled(header, 1000) ??
     untilDate(header, single(headers['date']), nowMs) ??
-    scaled(retryDelay?.match(/^(.+)s$/)?.[1], 1000)
+    scaled(retryDelay?.match(/^(.+)s$/)?.[1], 1000) ??
+    textWaitMs(text)
   return waitMs === undefined ? undefined : Math.min(waitMs, waitMsMax)
+}
+
+const textWaitMsMax = 30_000
+/** https://github.com/Wei-Shaw/sub2api/issues/3052, and Azure's "Please retry after 10 seconds". */
+const waitText = /\b(?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?(ms|milli|s|m|h)/i
+const unitMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  milli: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+}
+
+function textWaitMs(text = ''): number | undefined {
+  const [, number, unit = ''] = waitText.exec(text) ?? []
+  const waitMs = scaled(number, unitMs[unit.toLowerCase()] ?? 1)
+  return waitMs === undefined ? undefined : Math.min(waitMs, textWaitMsMax)
 }
 
 function single(value: string | string[] | undefined): string | undefined {

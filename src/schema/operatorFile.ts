@@ -108,6 +108,8 @@ const channelFields = z.strictObject({
   models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
   timeoutSeconds: z.number().min(1).max(3600).default(600),
   concurrencyMax: z.int().min(1).max(10_000).default(50),
+  /** Whether the vendor does no work, and charges nothing, when it answers a 5xx itself. */
+  errorsAreFree: z.boolean().default(false),
   /**
    * The share of the calls, in proportion to the weights of the other free channels of the family. A channel without one
    * beside others that have one counts as 1.

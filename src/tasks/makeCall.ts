@@ -31,7 +31,8 @@ export async function makeCall(
   { attempt, askedAt, leaveRequest }: Opened,
 ): Promise<boolean> {
   const { attempts } = deps
-  const { n, channel, answerId, accountId, request, model, upstreamKey, timeoutMs } = attempt
+  const { n, channel, answerId, accountId, request, model, upstreamKey, repeats, timeoutMs } =
+    attempt
   const leftMs = () => attempt.hardEndMs - elapsedMs(askedAt)
   let unrecorded: Outcome | undefined = lostOutcome
   const moveLease = () => {
@@ -47,6 +48,7 @@ export async function makeCall(
       request,
       onSent: leaveRequest,
       upstreamKey,
+      repeats,
       timeoutMs,
       mayBegin: () => elapsedMs(askedAt) <= callWithinMs,
     })

@@ -153,6 +153,7 @@ const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> 
     'not_called',
     'inputs_unreadable',
     'credential_unreadable',
+    'server_error',
   ],
   rejected: ['invalid_request', 'content_policy', 'no_image'],
   exhausted: ['quota_exhausted'],
@@ -165,6 +166,7 @@ const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> 
     'broken_body',
     'answer_too_large',
     'unexpected_status',
+    'in_progress',
   ],
 }
 

@@ -1,7 +1,12 @@
 import { inMemoryBytesMax } from './answerBody.ts'
 import { defined } from '../domain/defined.ts'
+import type { Channel } from '../domain/upstream/channel.ts'
 import { fittedResponse } from '../domain/upstream/nativeResponse.ts'
-import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
+import type {
+  OutcomeEvidence,
+  UpstreamCall,
+  UpstreamOutcome,
+} from '../domain/upstream/upstreamCall.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { isSuccess } from './exchange.ts'
@@ -10,7 +15,9 @@ import { looksLikeJson, readModelAnswer } from './modelAnswer.ts'
 import type { ByteBudget } from '../streams/byteBudget.ts'
 import { freeMemory } from '../streams/freeMemory.ts'
 
-type Family = Pick<FamilyCall, 'isImage' | 'judge'>
+type Call = Pick<FamilyCall, 'isImage' | 'judge'> &
+  Pick<UpstreamCall, 'repeats'> &
+  Pick<Channel, 'errorsAreFree'>
 
 /**
  * Returns the outcome of a call that was answered, together with the evidence: what happened on the connection. Throws
@@ -18,7 +25,7 @@ type Family = Pick<FamilyCall, 'isImage' | 'judge'>
  */
 export async function callOutcome(
   { answer, latencyMs }: { readonly answer: Answer; readonly latencyMs: number },
-  family: Family,
+  call: Call,
   memory: ByteBudget,
 ): Promise<UpstreamOutcome> {
   const about = {
@@ -27,7 +34,9 @@ export async function callOutcome(
     ...defined({ upstreamRequestId: upstreamRequestId(answer.headers) }),
   }
   if (!isSuccess(answer.status)) {
-    return withEvidence(await readErrorAnswer(answer, Date.now()), about, () => {})
+    const facts = { nowMs: Date.now(), ...defined({ errorsAreFree: call.errorsAreFree }) }
+    const verdict = await readErrorAnswer(answer, facts)
+    return withEvidence(repeated(verdict, answer, call), about, () => {})
   }
   const room = memory.open('')
   let isKept = false
@@ -35,7 +44,7 @@ export async function callOutcome(
     const bytes = answer.body.bytes()
     if (bytes > inMemoryBytesMax) await room.cover(bytes, Infinity)
     const body = await answer.body.take()
-    const verdict = await verdictOf(body, answer, family)
+    const verdict = repeated(await verdictOf(body, answer, call), answer, call)
     // zlib may still read a body that was packed.
     if (looksLikeJson(body)) freeMemory(body)
     isKept = verdict.class === 'succeeded'
@@ -48,7 +57,7 @@ export async function callOutcome(
 async function verdictOf(
   body: Buffer,
   answer: Answer,
-  { isImage, judge }: Family,
+  { isImage, judge }: Call,
 ): Promise<AnswerVerdict> {
   const read = await readModelAnswer(body, answer, isImage)
   const verdict = read.ok ? await judge(read.value) : read.failure
@@ -56,6 +65,22 @@ async function verdictOf(
   return answer.status !== 200 && answer.cutBy === undefined && verdict.class !== 'succeeded'
     ? { class: 'unknown', reason: 'unexpected_status' }
     : verdict
+}
+
+/**
+ * Returns what an answer means when an earlier call with the same key may have done work. Only moderation then rejects
+ * the task: a relay may answer 422 because it compares the bodies under a key
+ * (https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/), and 409 or 425 says that the earlier
+ * call still runs.
+ */
+function repeated(verdict: AnswerVerdict, { status }: Answer, { repeats }: Call): AnswerVerdict {
+  if (repeats !== true) return verdict
+  const { reason } = verdict
+  if (verdict.class === 'rejected' && reason !== 'content_policy') {
+    return { class: 'unknown', reason, ...defined({ vendorCode: verdict.vendorCode }) }
+  }
+  const mayRun = verdict.class === 'unknown' && (status === 409 || status === 425)
+  return mayRun ? { ...verdict, reason: 'in_progress' } : verdict
 }
 
 function withEvidence(
@@ -67,7 +92,9 @@ function withEvidence(
   const { response, leftOutBytes } = fittedResponse(given ?? {})
   const evidence = { reason, ...about, ...(leftOutBytes > 0 ? { leftOutBytes } : {}) }
   if (outcome.class !== 'succeeded') {
-    return { ...outcome, evidence, ...(given && { nativeRejection: response }) }
+    const { vendorCode, ...failed } = outcome
+    const seen = { ...evidence, ...defined({ vendorCode }) }
+    return { ...failed, evidence: seen, ...(given && { nativeRejection: response }) }
   }
   const native = { ...outcome.native, response }
   return { ...outcome, evidence, native, image: { ...outcome.image, discard } }

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici'
 import { createAnswerBody } from './answerBody.ts'
 import { callOutcome } from './callOutcome.ts'
 import { callUrl, commonHeaders, readCredential } from './channelRequest.ts'
+import { defined } from '../domain/defined.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
@@ -51,9 +52,9 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
     if (credential === undefined) {
       return { class: 'refused', evidence: { reason: 'credential_unreadable' } }
     }
-    const { request, family } = preparedCall(call, credential, deps)
+    const { request, judging } = preparedCall(call, credential, deps)
     const sent = await send(dispatcher, request, createAnswerBody(deps.tempDir))
-    return 'answer' in sent ? await callOutcome(sent, family, memory) : sent
+    return 'answer' in sent ? await callOutcome(sent, judging, memory) : sent
   }
 }
 
@@ -66,7 +67,7 @@ function preparedCall(
   credential: string,
   { blobs, capabilities, safetySecret }: UpstreamCallerDeps,
 ) {
-  const { channel, model, request: asked, upstreamKey, timeoutMs, onSent, mayBegin } = call
+  const { channel, model, request: asked, upstreamKey, timeoutMs, onSent, mayBegin, repeats } = call
   const { contentType, pieces, isImage, judge } =
     channel.family === 'A'
       ? familyACall(call, asked, capabilities)
@@ -74,5 +75,7 @@ function preparedCall(
   const headers = { ...commonHeaders(channel, credential), 'idempotency-key': upstreamKey }
   const body = requestBody(contentType, pieces, blobs, onSent)
   const url = callUrl(channel, asked.action, model)
-  return { request: { url, headers, body, timeoutMs, mayBegin }, family: { isImage, judge } }
+  const { errorsAreFree } = channel
+  const judging = { isImage, judge, ...defined({ repeats, errorsAreFree }) }
+  return { request: { url, headers, body, timeoutMs, mayBegin }, judging }
 }

@@ -69,7 +69,7 @@ async function resultOf(answer: Answer): Promise<ChannelCheck['result']> {
   if (noSuchCall.includes(status)) return 'not_checked'
   if (status === 401 || status === 403) return 'refused'
   // Family A answers 400 to a wrong key. Only the body names the reason.
-  const { reason } = await readErrorAnswer(answer, Date.now())
+  const { reason } = await readErrorAnswer(answer, { nowMs: Date.now() })
   return reason === 'credential' ? 'refused' : 'unclear'
 }
 

@@ -3,30 +3,41 @@ import type { Json, JsonObject } from '../domain/json.ts'
 import { itemsOf, objectOf, objectsOf, textOf } from '../domain/json.ts'
 import { cooldownMsMax } from '../domain/limits.ts'
 import { retryAfterMs } from '../domain/retryAfter.ts'
-import type { VendorError } from '../domain/upstream/classifyErrorAnswer.ts'
+import type { ErrorAnswer, VendorError } from '../domain/upstream/classifyErrorAnswer.ts'
 import { classifyErrorAnswer } from '../domain/upstream/classifyErrorAnswer.ts'
+import { showableCode } from '../domain/upstream/vendorWords.ts'
 import type { Answer } from './exchange.ts'
 import { errorBytesMax } from './exchange.ts'
 import type { AnswerVerdict } from './modelAnswer.ts'
 import { unpacked } from './modelAnswer.ts'
 import { readLenientJson } from '../streams/json.ts'
 
-/**
- * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Compares its body with the
- * error codes and texts that the vendors are known to send, and keeps none of it. `nowMs` is in epoch milliseconds.
- */
-export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<AnswerVerdict> {
-  const { status, headers, elapsedMs } = answer
-  const error = await readVendorError(answer)
-  const verdict = classifyErrorAnswer({ status, elapsedMs, ...defined({ error }) })
-  const sources = { headers, nowMs, ...defined({ retryDelay: error?.retryDelay }) }
-  const waitMs = retryAfterMs(sources, cooldownMsMax)
-  return { ...verdict, ...defined({ retryAfterMs: waitMs }) }
+type About = Pick<ErrorAnswer, 'errorsAreFree'> & {
+  /** Epoch milliseconds. */
+  readonly nowMs: number
 }
 
-async function readVendorError({ body, headers }: Answer): Promise<ParsedVendorError | undefined> {
-  const plain = await unpacked(await body.take(), headers, errorBytesMax)
-  return plain.ok ? parseVendorError(plain.value) : undefined
+/**
+ * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Compares its body with the
+ * error codes and texts that the vendors are known to send, and keeps none of it but a code within bounds.
+ */
+export async function readErrorAnswer(answer: Answer, about: About): Promise<AnswerVerdict> {
+  const plain = await unpacked(await answer.body.take(), answer.headers, errorBytesMax)
+  const read = plain.ok ? readLenientJson(plain.value) : plain
+  return judgeError(answer, read.ok ? vendorErrorIn(read.value.document) : undefined, about)
+}
+
+/** The same for an error that is read already. A 2xx may have one too, when there is no image beside it. */
+export function judgeError(
+  { status, headers, elapsedMs }: Pick<Answer, 'status' | 'headers' | 'elapsedMs'>,
+  error: ParsedVendorError | undefined,
+  { errorsAreFree, nowMs }: About,
+): AnswerVerdict {
+  const verdict = classifyErrorAnswer({ status, elapsedMs, ...defined({ error, errorsAreFree }) })
+  const text = verdict.reason === 'rate_limited' ? error?.message : undefined
+  const sources = { headers, nowMs, ...defined({ retryDelay: error?.retryDelay, text }) }
+  const waitMs = retryAfterMs(sources, cooldownMsMax)
+  return { ...verdict, ...defined({ retryAfterMs: waitMs, vendorCode: error?.code }) }
 }
 
 type ParsedVendorError = VendorError & {
@@ -35,31 +46,32 @@ type ParsedVendorError = VendorError & {
 }
 
 /**
- * Returns the vendor's error from an error body. Returns `undefined` when the body is anything else, such as
- * the page of a proxy. Family A (Gemini API) sends `{error:{code,message,status,details[]}}`, and Vertex AI
+ * Returns the vendor's error from the document of an error body. Returns `undefined` when it is anything else. Family A (Gemini API) sends `{error:{code,message,status,details[]}}`, and Vertex AI
  * may put it into an array of one. Family B (OpenAI API) sends `{error:{message,type,param,code}}`, and Azure
  * OpenAI may send only `message` and `code` of it. Both shapes are accepted in both families, because gateways in
  * front of a vendor use the shape of family B for all models.
  */
-export function parseVendorError(body: Buffer): ParsedVendorError | undefined {
-  const read = readLenientJson(body)
-  const error = envelope(read.ok ? read.value.document : undefined)
-  if (error === undefined) return undefined
-  const kind = textOf(error['status']) ?? textOf(error['type']) ?? textOf(error['code'])
-  if (kind === undefined || textOf(error['message']) === undefined) return undefined
+export function vendorErrorIn(document: Json | undefined): ParsedVendorError | undefined {
+  const error = envelope(document)
+  const message = textOf(error?.['message'])
+  if (error === undefined || message === undefined) return undefined
   const details = objectsOf(error['details'])
   const retryDelay = details.map((detail) => textOf(detail['retryDelay'])).find(Boolean)
   const words = [
-    error['code'],
-    error['type'],
-    error['status'],
     ...details.map((detail) => detail['reason']),
-  ]
+    error['code'],
+    error['status'],
+    error['type'],
+  ].flatMap((word) => textOf(word) ?? [])
+  const named = Number(error['code'])
+  const status = Number.isInteger(named) && named >= 400 ? named : undefined
+  if (words.length === 0 && status === undefined) return undefined
+  const code = words.find((word) => showableCode.test(word))
   return {
-    codes: words.flatMap((word) => textOf(word)?.toLowerCase() ?? []),
+    codes: words.map((word) => word.toLowerCase()),
     quotaIds: details.flatMap(quotaIds),
-    message: textOf(error['message']) ?? '',
-    ...defined({ retryDelay, param: textOf(error['param']) }),
+    message,
+    ...defined({ retryDelay, param: textOf(error['param']), status, code }),
   }
 }
 

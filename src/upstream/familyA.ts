@@ -5,7 +5,9 @@ import { camelCased, countOf, itemsOf, objectOf, textOf } from '../domain/json.t
 import type { Capabilities, CapabilityTable } from '../domain/models/capabilities.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
-import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
+import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
+import type { OutcomeEvidence, UpstreamCall } from '../domain/upstream/upstreamCall.ts'
+import { meaningOf, showableCode } from '../domain/upstream/vendorWords.ts'
 import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
 import type { BodyPiece } from './requestBody.ts'
 
@@ -75,10 +77,8 @@ export async function judgeFamilyA(
     ...names,
   }
   if (image === undefined) {
-    const reason = whyNoImage(document, candidate, parts)
-    return reason === 'broken_body'
-      ? { class: 'unknown', reason }
-      : { class: 'rejected', reason, nativeRejection: response }
+    const why = whyNoImage(document, candidate, parts)
+    return why.class === 'rejected' ? { ...why, nativeRejection: response } : why
   }
   const index = kept.findIndex((part) => 'inlineData' in part)
   const imagePath = ['candidates', 0, 'content', 'parts', index, 'inlineData', 'data']
@@ -107,13 +107,18 @@ function whyNoImage(
   document: JsonObject,
   candidate: JsonObject | undefined,
   parts: readonly JsonObject[],
-): 'content_policy' | 'no_image' | 'broken_body' {
-  const blocked = textOf(objectOf(document['promptFeedback'])?.['blockReason']) !== undefined
-  if (candidate === undefined && !blocked && !isFamilyAAnswer(document)) return 'broken_body'
+): ErrorVerdict & Pick<OutcomeEvidence, 'vendorCode'> {
+  const broken = { class: 'unknown', reason: 'broken_body' } as const
+  const blocked = textOf(objectOf(document['promptFeedback'])?.['blockReason'])
+  if (candidate === undefined && blocked === undefined && !isFamilyAAnswer(document)) return broken
   // An image by link (`fileData`) is a broken answer too, because Darkroom does not follow links.
-  if (parts.some((part) => isFinalImage(part) || 'fileData' in part)) return 'broken_body'
-  const refused = blocked || policyReasons.includes(textOf(candidate?.['finishReason']) ?? '')
-  return refused ? 'content_policy' : 'no_image'
+  if (parts.some((part) => isFinalImage(part) || 'fileData' in part)) return broken
+  const word = blocked ?? textOf(candidate?.['finishReason']) ?? ''
+  const vendorCode = showableCode.test(word) ? { vendorCode: word } : {}
+  const meaning = meaningOf(word)
+  if (meaning === 'account') return { class: 'operator_fault', reason: 'forbidden', ...vendorCode }
+  const isPolicy = blocked !== undefined || meaning === 'moderation'
+  return { class: 'rejected', reason: isPolicy ? 'content_policy' : 'no_image', ...vendorCode }
 }
 
 /**
@@ -123,21 +128,6 @@ function whyNoImage(
 function isFamilyAAnswer(document: JsonObject): boolean {
   return Array.isArray(document['candidates']) || objectOf(document['usageMetadata']) !== undefined
 }
-
-/**
- * Finish reasons that mean a violation of the content policy. All other finish reasons (STOP, MAX_TOKENS,
- * NO_IMAGE, OTHER, IMAGE_OTHER) say only that there is no image.
- */
-const policyReasons: readonly string[] = [
-  'SAFETY',
-  'RECITATION',
-  'BLOCKLIST',
-  'PROHIBITED_CONTENT',
-  'SPII',
-  'IMAGE_SAFETY',
-  'IMAGE_PROHIBITED_CONTENT',
-  'IMAGE_RECITATION',
-]
 
 /**
  * Returns the parts of a candidate. An item that is not an object becomes an empty object, so that every

@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import sharp from 'sharp'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
@@ -13,7 +13,7 @@ import type { BodyPiece } from './requestBody.ts'
 
 /** Prepares one call of family B: generations or edits of the OpenAI Images API. */
 export function familyBCall(
-  { channel, accountId }: UpstreamCall,
+  { channel, accountId, upstreamKey }: UpstreamCall,
   request: ImageRequest,
   safetySecret: string,
 ): FamilyCall {
@@ -24,8 +24,10 @@ export function familyBCall(
       ? { safety_identifier: safetyIdentifier(accountId, safetySecret) }
       : {}),
   }
+  // A repeat under the same key has the same bytes, because relays compare them.
+  const boundary = createHash('sha256').update(`boundary ${upstreamKey}`).digest('hex')
   return {
-    ...familyBRequest(request, fixed, `darkroom-${randomUUID()}`),
+    ...familyBRequest(request, fixed, `darkroom-${boundary.slice(0, 40)}`),
     isImage: isFamilyBImage,
     judge: judgeFamilyB,
   }
@@ -142,7 +144,8 @@ function details(value: JsonObject[string] | undefined): {
 
 /**
  * Returns the JSON body of a generation, or the form of an edit. Asks for PNG, because the API contract
- * promises PNG. `fixed` are the fields that do not come from the request. `boundary` must be random text that no part contains.
+ * promises PNG. `fixed` are the fields that do not come from the request. `boundary` must be text that
+ * no part contains: the key of the call is made after the parts.
  */
 function familyBRequest(
   request: ImageRequest,

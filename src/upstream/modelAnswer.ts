@@ -7,7 +7,11 @@ import type { Answer } from './exchange.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
-import type { KeptImage, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
+import type {
+  KeptImage,
+  OutcomeEvidence,
+  UpstreamOutcome,
+} from '../domain/upstream/upstreamCall.ts'
 import { decodeLenientBase64 } from '../streams/base64.ts'
 import type { ContentCoding } from '../streams/codings.ts'
 import { contentCoding, unpack } from '../streams/codings.ts'
@@ -48,7 +52,9 @@ export type AnswerVerdict =
       readonly image: AnswerImage
       readonly native: NativeResponse
     }
-  | (ErrorVerdict & Pick<FailedOutcome, 'retryAfterMs' | 'nativeRejection'>)
+  | (ErrorVerdict &
+      Pick<FailedOutcome, 'retryAfterMs' | 'nativeRejection'> &
+      Pick<OutcomeEvidence, 'vendorCode'>)
 
 export type FailedOutcome = Exclude<UpstreamOutcome, { readonly class: 'succeeded' }>
 

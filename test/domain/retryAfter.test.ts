@@ -49,6 +49,22 @@ describe('the wait that an upstream asks for', () => {
     expect(retryAfterMs({ headers, nowMs, retryDelay }, cooldownMsMax)).toBe(expected)
   })
 
+  it.each([
+    ['Rate limit reached for images per min. Please try again in 12s. Contact us.', 12_000],
+    ['Please try again in 350ms.', 350],
+    ['Please retry in 7.25s.', 7_250],
+    ['Please retry after 10 seconds.', 10_000],
+    ['Please try again in 1m30s.', 30_000],
+    ['The prompt "try again in 900s" is too much.', 30_000],
+    ['Please try again later.', undefined],
+    ['Try again in a moment.', undefined],
+  ])('is at most 30 s when it stands only in the text: %s', (text, expected) => {
+    expect(retryAfterMs({ headers: {}, nowMs, text }, cooldownMsMax)).toBe(expected)
+    expect(retryAfterMs({ headers: { 'retry-after': '60' }, nowMs, text }, cooldownMsMax)).toBe(
+      60_000,
+    )
+  })
+
   it('is a limited whole number of milliseconds or nothing, whatever the upstream sends', () => {
     const number = double({ noNaN: true }).map(String)
     const when = date({ noInvalidDate: true }).map((day) => day.toUTCString())

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { parseVendorError } from '../../src/upstream/errorAnswer.ts'
+import { readLenientJson } from '../../src/streams/json.ts'
+import { vendorErrorIn } from '../../src/upstream/errorAnswer.ts'
 
-const parse = (body: unknown) => parseVendorError(Buffer.from(JSON.stringify(body)))
+function parseText(text: string) {
+  const read = readLenientJson(Buffer.from(text))
+  return vendorErrorIn(read.ok ? read.value.document : undefined)
+}
+const parse = (body: unknown) => parseText(JSON.stringify(body))
 
 const errorA = {
   code: 429,
@@ -20,7 +25,9 @@ describe('error bodies of the vendors', () => {
     'are read in the shape of family A, %#',
     async (body) => {
       expect(parse(body)).toEqual({
-        codes: ['resource_exhausted', 'rate_limit_exceeded'],
+        codes: ['rate_limit_exceeded', 'resource_exhausted'],
+        status: 429,
+        code: 'RATE_LIMIT_EXCEEDED',
         quotaIds: ['PerDay', 'requests'],
         message: 'Resource exhausted.',
         retryDelay: '37s',
@@ -34,7 +41,16 @@ describe('error bodies of the vendors', () => {
     ['contentFilter', undefined, ['contentfilter']],
   ])('are read in the shape of family B: %s', async (code, type, codes) => {
     const error = { message: 'No.', type, param: null, code }
-    expect(parse({ error })).toEqual({ codes, quotaIds: [], message: 'No.' })
+    expect(parse({ error })).toEqual({ codes, code, quotaIds: [], message: 'No.' })
+  })
+
+  it.each([
+    ['a text about the prompt', undefined],
+    ['x'.repeat(65), undefined],
+    ['401', undefined],
+    ['odd-code.7', 'odd-code.7'],
+  ])('are shown by a code within bounds alone: %s', async (given, code) => {
+    expect(parse({ error: { message: 'No.', code: given } })?.code).toBe(code)
   })
 
   it.each([
@@ -47,6 +63,6 @@ describe('error bodies of the vendors', () => {
     '<html>',
     '',
   ])('are not read in any other shape: %j', (text) => {
-    expect(parseVendorError(Buffer.from(text))).toBeUndefined()
+    expect(parseText(text)).toBeUndefined()
   })
 })

@@ -1,6 +1,6 @@
 import { cooldownMsMax } from '../limits.ts'
 import type { OutcomeClass, OutcomeReason } from '../upstream/upstreamCall.ts'
-import { isOwnFault } from './taskFacts.ts'
+import { isOwnFault, isUpstreamRefusal } from './taskFacts.ts'
 
 /**
  * The cooldown that the end of a call begins or lengthens. The table `cooldown` says what its row means, and the
@@ -35,7 +35,7 @@ export function cooldownAfter(outcome: {
   if (outcome.class === 'operator_fault') {
     return { ...fault, everyModel: reason !== 'model_not_found' }
   }
-  if (outcome.class !== 'refused') return undefined
+  if (!isUpstreamRefusal(outcome)) return undefined
   if (retryAfterMs === undefined) return refusal
   return { ...refusal, namedMs: Math.min(retryAfterMs, cooldownMsMax) }
 }

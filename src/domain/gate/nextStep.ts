@@ -1,8 +1,14 @@
-import { callCheckMs, refusalsMax, syncCooldownWaitMsMax } from '../limits.ts'
+import { callCheckMs, freeErrorsMax, refusalsMax, syncCooldownWaitMsMax } from '../limits.ts'
 import type { TaskFailure } from '../failure.ts'
 import { assertNever } from '../assertNever.ts'
 import type { ChannelState, NextStep, PastAttempt, TaskFacts, Wait } from './taskFacts.ts'
-import { countOf, isOwnFault, isUpstreamRefusal, possibleAnswers } from './taskFacts.ts'
+import {
+  countOf,
+  isFreeError,
+  isOwnFault,
+  isUpstreamRefusal,
+  possibleAnswers,
+} from './taskFacts.ts'
 import {
   deadlineFailure,
   noChannelFailure,
@@ -54,16 +60,35 @@ function endOf(facts: TaskFacts, { callsMax, givenUp }: Terms): TaskFailure | un
   const last = past.at(-1)
   if (last?.class === 'rejected') return rejectedFailure(last, facts)
   if (facts.nowMs >= facts.deadlineAtMs) return deadlineFailure(facts)
-  if (givenUp || countOf(past, 'unknown') >= callsMax) return unknownFailure(facts)
+  if (givenUp || callsWithWork(facts) >= callsMax) return unknownFailure(facts)
+  if (past.filter(isFreeError).length >= freeErrorsMax) return unknownFailure(facts)
   if (countOf(past, 'refused') >= refusalsMax) return refusedFailure(facts)
   return undefined
+}
+
+/** Returns how many calls may have done work. An answer that an earlier one may still run is none of them. */
+function callsWithWork(facts: TaskFacts): number {
+  return facts.past.filter((one) => isUnknown(one) && !mayStillRun(facts, one)).length
+}
+
+/**
+ * Returns whether an answer says that an earlier call may still run (`in_progress`), and came within the timeout of the
+ * last call that ended unknown otherwise.
+ */
+function mayStillRun({ past, channels }: TaskFacts, { reason, closedAtMs }: PastAttempt): boolean {
+  if (reason !== 'in_progress') return false
+  const call = past.findLast((one) => isUnknown(one) && one.reason !== 'in_progress')
+  const timeoutMs = channels.find(({ channel }) => channel.name === call?.channel)?.channel
+    .timeoutMs
+  return closedAtMs < (call?.openedAtMs ?? 0) + (timeoutMs ?? 0)
 }
 
 /**
  * Returns the channels that this task may still use. After an unknown outcome only the channel of that call
  * is left, because it may have done the work. A later refusal does not change this. Channels with a used-up
  * quota or an operator's fault are skipped. A synchronous task does not return to a channel that
- * has refused or declined it. Any other task returns to a channel that has declined it after a pause, three times.
+ * has refused or declined it. Any other task returns to a channel that has declined it after a pause, three times. Those
+ * whose vendor failed least at the task come first.
  */
 function usableChannels({ past, sync, channels, nowMs }: TaskFacts): readonly ChannelState[] {
   const tied = past.findLast((attempt) => attempt.class === 'unknown')?.channel
@@ -72,7 +97,11 @@ function usableChannels({ past, sync, channels, nowMs }: TaskFacts): readonly Ch
     attempt.class === 'operator_fault' ||
     (sync && (attempt.class === 'declined' || isUpstreamRefusal(attempt)))
   const skipped = new Set(past.filter(skips).map(({ channel }) => channel))
-  return channels.flatMap((state) => {
+  const failed = past.filter(isFreeError)
+  const failuresOf = ({ channel }: ChannelState) =>
+    failed.filter((one) => one.channel === channel.name).length
+  const leastFirst = channels.toSorted((one, other) => failuresOf(one) - failuresOf(other))
+  return leastFirst.flatMap((state) => {
     const { name } = state.channel
     if (skipped.has(name) || (tied !== undefined && name !== tied)) return []
     const declines = past.filter((one) => one.class === 'declined' && one.channel === name)
@@ -93,19 +122,22 @@ const declinePausesMs: readonly number[] = [30_000, 2 * 60_000, 8 * 60_000]
 
 const backoffMsFirst = 1_000
 const backoffMsMax = 30_000
+/** How often the upstream is asked again while it may still run an earlier call. */
+const inProgressMs = 15_000
 
 /**
- * Returns the pause after an unknown outcome, or after a call that we ourselves did not make. The pause after an
+ * Returns the pause after an unknown outcome, an error that is free, or a call that we ourselves did not make. The pause after an
  * unknown outcome lasts at least as long as the upstream asked for. If that is beyond the task's deadline, returns
  * the end of the task. Returns `undefined` when no pause is needed or the pause is over.
  */
 function backoff(facts: TaskFacts, jitter: number): NextStep | undefined {
   const last = facts.past.at(-1)
   if (last === undefined) return undefined
-  const ownFault = isOwnFault(last)
-  if (last.class !== 'unknown' && !ownFault) return undefined
-  const tries = ownFault ? facts.past.filter(isOwnFault).length : countOf(facts.past, 'unknown')
-  const leastMs = Math.min(backoffMsFirst * 4 ** (tries - 1), backoffMsMax) * (1 + jitter / 4)
+  const kind = [isOwnFault, isFreeError, isUnknown].find((each) => each(last))
+  if (kind === undefined) return undefined
+  const tries = kind === isUnknown ? callsWithWork(facts) : facts.past.filter(kind).length
+  const usualMs = Math.min(backoffMsFirst * 4 ** (tries - 1), backoffMsMax)
+  const leastMs = (mayStillRun(facts, last) ? inProgressMs : usualMs) * (1 + jitter / 4)
   const pauseMs = Math.max(leastMs, last.retryAfterMs ?? 0)
   const delayMs = Math.ceil(last.closedAtMs + pauseMs - facts.nowMs)
   if (delayMs <= 0) return undefined
@@ -113,6 +145,10 @@ function backoff(facts: TaskFacts, jitter: number): NextStep | undefined {
   if (delayMs >= leftMs && pauseMs > leastMs) return end(unknownFailure(facts))
   const { channel } = last
   return { kind: 'wait', delayMs: Math.min(delayMs, leftMs), reason: 'backoff', channel }
+}
+
+function isUnknown({ class: outcome }: PastAttempt): boolean {
+  return outcome === 'unknown'
 }
 
 /**

@@ -36,6 +36,7 @@ export type PastAttempt = {
   readonly answerId: string
   readonly class: OutcomeClass
   readonly reason: OutcomeReason
+  readonly openedAtMs: number
   readonly closedAtMs: number
   readonly retryAfterMs?: number
 }
@@ -93,7 +94,15 @@ export type WaitReason =
 
 /** Returns whether the upstream refused the call. */
 export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {
-  return attempt.class === 'refused' && !isOwnFault(attempt)
+  return attempt.class === 'refused' && !isOwnFault(attempt) && !isFreeError(attempt)
+}
+
+/**
+ * Whether the vendor failed, and did no work: `errorsAreFree` of its channel. The prompt may be what it fails at, so
+ * only the task waits.
+ */
+export function isFreeError(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {
+  return attempt.class === 'refused' && attempt.reason === 'server_error'
 }
 
 /**

@@ -29,6 +29,10 @@ export type Channel = {
   readonly timeoutMs: number
   /** The number of places: how many calls all workers together may have under way on this channel. */
   readonly concurrencyMax: number
+  /**
+   * The vendor does no work, and charges nothing, when it answers a 5xx itself. So its outcome is known.
+   */
+  readonly errorsAreFree?: boolean
   /** The share of the calls among the free channels of the family. Set on all channels of a family or on none. */
   readonly weight?: number
 }

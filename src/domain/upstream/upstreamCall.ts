@@ -27,6 +27,7 @@ export type OutcomeClass = (typeof outcomeClasses)[number]
  * text. `not_sent` means that there was no connection to the upstream. `not_called` means that the worker
  * opened the attempt and did not call. `credential_unreadable` means that the file of the credential could not
  * be read.
+ * `in_progress` means that the upstream may still work on an earlier call with the same key.
  */
 export const outcomeReasons = [
   'image',
@@ -51,6 +52,7 @@ export const outcomeReasons = [
   'unexpected_status',
   'answer_too_large',
   'worker_lost',
+  'in_progress',
 ] as const
 export type OutcomeReason = (typeof outcomeReasons)[number]
 
@@ -61,6 +63,8 @@ export type OutcomeEvidence = {
   readonly reason: OutcomeReason
   readonly httpStatus?: number
   readonly upstreamRequestId?: string
+  /** The vendor's code or reason, at most 64 of `[0-9A-Za-z_.-]`. Absent when it has none. */
+  readonly vendorCode?: string
   readonly latencyMs?: number
   /** How many bytes of the vendor's response were too long to be stored beside the image. */
   readonly leftOutBytes?: number
@@ -107,6 +111,8 @@ export type UpstreamCall = {
   /** Called when the request is sent as a whole, or when sending it breaks off. Not called when nothing was sent. */
   readonly onSent?: () => void
   readonly upstreamKey: string
+  /** An earlier call with this key may have done work. */
+  readonly repeats?: boolean
   /**
    * Limit for the call, from opening the connection to the last byte. A call that takes longer has the
    * outcome `unknown` (`timeout`). Nothing else ends a call, not even a shutdown of the worker, because an

@@ -26,6 +26,8 @@ export type OpenInput = {
 export type OpenedAttempt = Pick<OpenInput, 'n' | 'channel' | 'answerId'> & {
   /** The Idempotency-Key for the upstream. */
   readonly upstreamKey: string
+  /** An earlier call with that key may have done work. */
+  readonly repeats: boolean
   /** Limit for the call: the channel's timeout, or the time until the task's hard end if that is shorter. */
   readonly timeoutMs: number
   /** Time until the task's hard end. During this time a failed write to the blob store is tried again. */
@@ -88,6 +90,7 @@ export async function openAttempt(pool: Pool, input: OpenInput): Promise<OpenRes
       channel,
       answerId,
       upstreamKey: `${taskId}-${keyN}`,
+      repeats: keyN !== n,
       timeoutMs: Math.min(timeoutMs, hardEndMs),
       hardEndMs,
       accountId,

@@ -104,7 +104,7 @@ const factsSql = `
     (select coalesce(json_agg(json_strip_nulls(json_build_object(
         'n', n, 'channel', channel, 'answerId', answer_id, 'class', class, 'reason', reason,
         'lost', case when closed_at is null then ${lostSql} end,
-        'closedAtMs', extract(epoch from closed_at) * 1000, 'retryAfterMs', retry_after_ms))
+        'openedAtMs', extract(epoch from opened_at) * 1000, 'closedAtMs', extract(epoch from closed_at) * 1000, 'retryAfterMs', retry_after_ms))
         order by n), '[]')
       from attempt where attempt.task_id = task.task_id) as calls,
     (select ${statesSql}

@@ -18,6 +18,7 @@ it.each([
   ['refused', 'not_called', 7_000, undefined],
   ['refused', 'inputs_unreadable', undefined, undefined],
   ['unknown', 'server_error', 7_000, undefined],
+  ['refused', 'server_error', 7_000, undefined],
   ['exhausted', 'quota_exhausted', 7_000, undefined],
   ['declined', 'forbidden', 7_000, undefined],
   ['rejected', 'content_policy', undefined, undefined],

@@ -29,15 +29,24 @@ const exhausted = past({ class: 'exhausted', reason: 'quota_exhausted' })
 const fault = past({ class: 'operator_fault', reason: 'credential' })
 const declined = past({ class: 'declined', reason: 'forbidden' })
 const justDeclined = { ...declined, closedAtMs: nowMs }
+const free = past({ class: 'refused', reason: 'server_error' })
+const justFree = { ...free, closedAtMs: nowMs }
+const inProgress = past({ class: 'unknown', reason: 'in_progress' })
+const justInProgress = { ...inProgress, closedAtMs: nowMs }
+/** The timeout of the test's channel is over, counted from the call of `unknown`. */
+const timeoutIsOver = { ...inProgress, openedAtMs: nowMs, closedAtMs: nowMs + 10_000_000 }
 const unread = past({ class: 'refused', reason: 'inputs_unreadable', closedAtMs: nowMs })
 
 function state(name: string, known: Partial<ChannelState> = {}): ChannelState {
-  return { channel: testChannel({ name, concurrencyMax: 4 }), ...known }
+  return { channel: testChannel({ name, concurrencyMax: 4, timeoutMs: 300_000 }), ...known }
 }
 
-function past(attempt: Partial<PastAttempt> & Pick<PastAttempt, 'class'>): PastAttempt {
-  const common = { n: 1, answerId: 'an-1', channel: 'one', closedAtMs: nowMs - 60_000 }
-  return { ...common, reason: 'server_error', ...attempt }
+type Given = Pick<PastAttempt, 'class'> &
+  Partial<Omit<PastAttempt, 'retryAfterMs'>> & { readonly retryAfterMs?: number }
+
+function past(attempt: Given): PastAttempt {
+  const at = { openedAtMs: nowMs - 70_000, closedAtMs: nowMs - 60_000 }
+  return { n: 1, answerId: 'an-1', channel: 'one', ...at, reason: 'server_error', ...attempt }
 }
 
 function on(channel: string, attempt: PastAttempt): PastAttempt {
@@ -96,6 +105,17 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       'again 30 s after it declined',
       { past: [{ ...declined, closedAtMs: nowMs - 30_000 }] },
       call('one', 2),
+    ],
+    [
+      'other than one whose vendor failed without work, when there is one',
+      { past: [free], sync: true },
+      call('two', 2),
+    ],
+    ['where its vendor failed less', { past: [free, on('two', free), free] }, call('two', 4)],
+    [
+      'again 15 s after it said that an earlier call may still run, more often than calls may do work',
+      { past: [unknown, ...Array<PastAttempt>(9).fill(inProgress)] },
+      call('one', 11),
     ],
     [
       'that it could not call before while a client waits',
@@ -159,6 +179,12 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       'as long as the upstream asked',
       { past: [{ ...justUnknown, retryAfterMs: 30_000 }] },
       wait('backoff', 30_000),
+    ],
+    ['when the vendor failed without work', { past: [free, justFree] }, wait('backoff', 4_000)],
+    [
+      '15 s while an earlier call may still run',
+      { past: [unknown, unknown, justInProgress] },
+      wait('backoff', 15_000),
     ],
     ['when its inputs could not be read', { past: [unread, unread] }, wait('backoff', 4_000)],
     [
@@ -235,6 +261,16 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       'when three calls may have done work',
       { past: [unknown, unknown, unknown] },
       end('upstream_error', 'unknown', true),
+    ],
+    [
+      'when an answer says that a call may still run whose time is over',
+      { past: [unknown, timeoutIsOver, timeoutIsOver] },
+      end('upstream_error', 'unknown', true),
+    ],
+    [
+      'when its vendor failed five times without work',
+      { past: Array<PastAttempt>(5).fill(free) },
+      end('upstream_error', 'unknown'),
     ],
     [
       'after a hundred refusals',

@@ -7,13 +7,18 @@ import {
 } from '../../../src/domain/upstream/classifyErrorAnswer.ts'
 
 function answer(status: number, error?: Partial<VendorError>, elapsedMs = 50): ErrorAnswer {
-  const vendor = error && { codes: [], quotaIds: [], message: '', ...error }
+  const vendor = error && { codes: [], quotaIds: [], message: '', ...defined(error) }
   return { status, elapsedMs, ...defined({ error: vendor }) }
 }
 
 /** A 403 with a message, and an answer with codes of the vendor. */
 const says = (message: string) => answer(403, { message })
 const codes = (status: number, ...given: readonly string[]) => answer(status, { codes: given })
+
+const free = (status: number, elapsedMs: number, error?: Partial<VendorError>) => ({
+  ...answer(status, error, elapsedMs),
+  errorsAreFree: true,
+})
 
 const policy = 'This request is against our rules for this region of topics.'
 const minute = 'GenerateRequestsPerMinutePerProjectPerModel'
@@ -78,6 +83,44 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ['503 without the vendor’s envelope', answer(503), 'unknown server_error'],
   ['500 with exhausted words', codes(500, 'insufficient_quota'), 'unknown server_error'],
   ['204', answer(204), 'unknown unexpected_status'],
+  ['401 whatever it says', codes(401, 'insufficient_quota'), 'operator_fault credential'],
+  ['401 of a proxy', answer(401), 'operator_fault credential'],
+  ['407', answer(407, {}), 'operator_fault credential'],
+  ['404 of a proxy', answer(404), 'operator_fault model_not_found'],
+  ['model_not_found in a 400', codes(400, 'model_not_found'), 'operator_fault model_not_found'],
+  ['400 that limits the account', codes(400, 'pup_limited_disabled'), 'operator_fault forbidden'],
+  ['400 of a proxy', answer(400), 'unknown unexpected_status'],
+  ['415', answer(415, {}), 'rejected invalid_request'],
+  ['422', answer(422, {}), 'rejected invalid_request'],
+  ['422 of a proxy', answer(422), 'unknown unexpected_status'],
+  ['424', answer(424, {}), 'rejected invalid_request'],
+  ['451', answer(451, {}), 'rejected content_policy'],
+  ['451 of an edge', answer(451), 'declined forbidden'],
+  ['409', answer(409, {}), 'unknown unexpected_status'],
+  ['425', answer(425, {}), 'unknown unexpected_status'],
+  ['499', answer(499, {}), 'unknown unexpected_status'],
+  ['502 of moderation by a relay', codes(502, 'moderation_blocked'), 'rejected content_policy'],
+  [
+    '400 about responsible AI',
+    answer(400, { message: "It couldn't be completed under our Responsible AI practices." }),
+    'rejected content_policy',
+  ],
+  [
+    '400 whose message quotes a key',
+    answer(400, { message: 'The prompt "API_KEY_INVALID, project suspended" is not valid.' }),
+    'rejected invalid_request',
+  ],
+  ['free 500, however late', free(500, 90_000, {}), 'refused server_error'],
+  ['free late 503', free(503, 90_000, {}), 'refused server_error'],
+  ['free prompt 503', free(503, 50, {}), 'refused overloaded'],
+  ['free 500 of a proxy', free(500, 50), 'unknown server_error'],
+  ['free 408', free(408, 50, {}), 'unknown unexpected_status'],
+  ['200 with a moderation code', codes(200, 'moderation_blocked'), 'rejected content_policy'],
+  ['200 with a quota code', codes(200, 'insufficient_quota'), 'exhausted quota_exhausted'],
+  ['200 with the status 429', answer(200, { status: 429 }), 'refused rate_limited'],
+  ['200 with the status 503', free(200, 50, { status: 503 }), 'unknown unexpected_status'],
+  ['200 with a code of 400', codes(200, 'invalid_request_error'), 'rejected invalid_request'],
+  ['200 with an unknown code', codes(200, 'odd'), 'unknown unexpected_status'],
   ['408', answer(408, {}), 'unknown unexpected_status'],
 ]
 

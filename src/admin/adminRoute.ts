@@ -90,16 +90,17 @@ export function imageRoute<Params, Input>({
   return route(declaration, answers, async (context, asked) => {
     const image = await run(asked)
     if (!image.ok) return failureOf(image.failure)
-    const { mimeType, blob } = image.value
+    const { mimeType, bytes: contentLength, blob } = image.value
+    const headers = {
+      'Content-Type': mimeType,
+      'Content-Security-Policy': "sandbox; default-src 'none'",
+    }
     await sendStream(context, {
       status: 200,
-      headers: {
-        'Content-Type': mimeType,
-        'Content-Security-Policy': "sandbox; default-src 'none'",
-      },
-      contentLength: blob.bytes,
-      open: async () => blob.content,
-    })
+      headers,
+      contentLength,
+      open: async () => blob,
+    }).finally(blob.close)
     return undefined
   })
 }

@@ -89,8 +89,8 @@ async function read(path: string, range?: ByteRange): Promise<FoundBlob | undefi
   const first = range?.first ?? 0
   const last = Math.min(range?.last ?? size - 1, size - 1)
   const bytes = Math.max(0, last - first + 1)
-  // The file is opened only when the content is read. A caller that needs only the size keeps no file open.
-  return { bytes, content: readBytes(path, first, bytes) }
+  // The file is opened only when the content is read, which closes it. So there is nothing else to close.
+  return { bytes, content: readBytes(path, first, bytes), close: () => {} }
 }
 
 /** A multiple of three, so that base64 of these pieces needs no byte of the next one. */

@@ -89,7 +89,7 @@ async function putObject(
 
 /**
  * Asks for the object. Its body arrives while `content` is read. A body that breaks off fails, because Node compares
- * it with the length that the answer gave. A body that nobody reads holds its connection for `idleMsMax`.
+ * it with the length that the answer gave. A body that nobody reads holds its connection, and fails after `idleMsMax`.
  */
 async function readObject(
   client: S3Client,
@@ -102,10 +102,13 @@ async function readObject(
       new GetObjectCommand({ ...name, ...defined({ Range: wanted }) }),
     )
     const { Body: content, ContentLength: bytes } = answer
-    if (bytes === undefined || !(content instanceof Readable)) {
-      throw new Error('The blob store gave no length')
-    }
-    return { bytes, content }
+    if (!(content instanceof Readable)) throw new Error('The blob store gave no content')
+    // It may fail before anybody reads it, and an error that nobody hears ends the process.
+    content.on('error', () => {})
+    const close = () => void content.destroy()
+    if (bytes !== undefined) return { bytes, content, close }
+    close()
+    throw new Error('The blob store gave no length')
   } catch (error) {
     if (statusOf(error) === 404) return undefined
     throw error

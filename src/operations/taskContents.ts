@@ -17,7 +17,12 @@ import { missing, refuse } from './operation.ts'
 
 export type ContentDeps = OperationDeps & { readonly blobs: Pick<BlobStore, 'read'> }
 
-export type StoredImage = { readonly mimeType: ImageMimeType; readonly blob: FoundBlob }
+/** An image. Whoever has it closes its blob. `bytes` is the length that the blob should have. */
+export type StoredImage = {
+  readonly mimeType: ImageMimeType
+  readonly bytes: number
+  readonly blob: FoundBlob
+}
 
 /** Shows what a client asked for, as long as it is kept. */
 export async function showRequest(
@@ -48,7 +53,8 @@ export async function openSourceImage(
   const input = request.value.inputs[n - 1]
   if (input === undefined) return missing(`source image ${n} of ${taskId}`)
   const blob = await deps.blobs.read(input.blobKey)
-  return blob === undefined ? inputsGone : succeed({ mimeType: input.mimeType, blob })
+  const { mimeType, bytes } = input
+  return blob === undefined ? inputsGone : succeed({ mimeType, bytes, blob })
 }
 
 /** Opens the image that was made. */
@@ -61,9 +67,9 @@ export async function openTaskImage(deps: ContentDeps, taskId: string): Done<Sto
     return image === undefined ? noImage : succeed(image)
   })
   if (!found.ok) return found
-  const { answerId, mimeType } = found.value
+  const { answerId, mimeType, bytes } = found.value
   const blob = await deps.blobs.read(answerImageKey(answerId))
-  return blob === undefined ? noImage : succeed({ mimeType, blob })
+  return blob === undefined ? noImage : succeed({ mimeType, bytes, blob })
 }
 
 function lookAtRequest(

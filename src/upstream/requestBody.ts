@@ -47,7 +47,11 @@ function pieceBytes(piece: BodyPiece): number {
 
 async function* inputBytes(input: InputImage, blobs: BlobStore): AsyncGenerator<Uint8Array> {
   const blob = await blobs.read(input.blobKey)
-  // If the image had another length, the request would not match the Content-Length that is already sent.
-  if (blob?.bytes !== input.bytes) throw new Error('An input image is not in the blob store')
-  yield* blob.content
+  try {
+    // If the image had another length, the request would not match the Content-Length that is already sent.
+    if (blob?.bytes !== input.bytes) throw new Error('An input image is not in the blob store')
+    yield* blob.content
+  } finally {
+    blob?.close()
+  }
 }

@@ -28,6 +28,7 @@ it('fails when the store does not answer, or stops in the middle of its answer',
   const dumb = storeThat(silent)
   const halfway = storeThat(async () => ({
     bytes: 10,
+    close: () => {},
     content: (async function* () {
       yield Buffer.from('{')
       await silent()

@@ -47,7 +47,12 @@ export type NewBlob = readonly [key: string, bytes: Uint8Array]
 /** Positions of the first and the last byte. Both belong to the range. */
 export type ByteRange = { readonly first: number; readonly last: number }
 
-export type FoundBlob = { readonly bytes: number; readonly content: AsyncIterable<Uint8Array> }
+export type FoundBlob = {
+  readonly bytes: number
+  readonly content: AsyncIterable<Uint8Array>
+  /** Lets go of what `content` has not given. Whoever has a blob calls this, unless it reads all of the content. */
+  readonly close: () => void
+}
 
 /** Thrown when the key exists. For an answer it means that an earlier write by the same attempt succeeded. */
 export class BlobExistsError extends Error {

@@ -7,8 +7,8 @@ import { sendStream } from './sendBody.ts'
 
 /**
  * Sends the native response of a succeeded task. The image bytes are streamed from the blob store into the
- * response. Throws when the response or the image is missing although the task has not expired. Such an image
- * is lost, so the answer tells the client not to retry.
+ * response. Throws when the response or the image is missing, or not whole, although the task has not expired. Such an
+ * image is lost, so the answer tells the client not to retry.
  */
 export async function sendNative(
   context: ApiContext,
@@ -24,10 +24,9 @@ export async function sendNative(
     status: 200,
     headers: { 'Content-Type': 'application/json', ...headers },
     contentLength: head.length + base64Length(asset.bytes) + tail.length,
-    open: async () => {
-      const image = await blobs.read(answerImageKey(asset.answerId))
-      return image && around(head, encodeBase64(image.content), tail)
-    },
+    open: () => blobs.read(answerImageKey(asset.answerId)),
+    blobBytes: asset.bytes,
+    bodyOf: (content) => around(head, encodeBase64(content), tail),
   })
   if (!isSent) throw lost(context, task, 'image')
 }

@@ -116,7 +116,7 @@ async function sendAsset(
     status: part === undefined ? 200 : 206,
     headers: { ...headers, 'Content-Type': asset.mimeType, ...contentRange(part, asset.bytes) },
     contentLength: part === undefined ? asset.bytes : part.last - part.first + 1,
-    open: async () => (await parts.blobs.read(answerImageKey(asset.answerId), part))?.content,
+    open: () => parts.blobs.read(answerImageKey(asset.answerId), part),
   })
   return isSent ? undefined : notFound
 }

@@ -33,6 +33,19 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET')
   fetch(`${api.url}${path}`, { method, headers })
 
 describe('an asset', () => {
+  it.each([{}, { Range: 'bytes=10-' }])(
+    'is a 500 when its blob is shorter than it was: no client waits for the rest. %j',
+    async (headers) => {
+      const own = await finishedAsset(api)
+      const blobKey = [...api.blobs.content.keys()].at(-1) ?? ''
+      api.blobs.content.set(blobKey, redPixelPng.subarray(0, -1))
+      const answer = await get(own, headers)
+      expect(answer.status).toBe(500)
+      expect(await answer.json()).toMatchObject({ error: { code: 'internal_error' } })
+      expect((await get(own, headers, 'HEAD')).status).toBe(200)
+    },
+  )
+
   it('is served without an API key, with its type and its protective headers', async () => {
     const response = await get(asset)
     expect(Buffer.from(await response.arrayBuffer()).equals(redPixelPng)).toBe(true)

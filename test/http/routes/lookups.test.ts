@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
 import { generateBody } from '../../support/clients/requestBodies.ts'
 import { errorResponse, shortErrorResponse } from '../../support/clients/responses.ts'
 import { useTestApi } from '../../support/http/testApi.ts'
@@ -110,7 +111,10 @@ describe('a result', () => {
 
   it('is cut off when its image cannot be read to the end', async () => {
     await api.tasks.succeed(taskId)
-    for (const key of api.blobs.content.keys()) api.blobs.content.set(key, Buffer.alloc(100_000))
+    const answerId = 'anlarge'
+    await api.blobs.put([answerImageKey(answerId), Buffer.alloc(100_000)])
+    const asset = { answerId, mimeType: 'image/png', bytes: 100_000, sha256: '' } as const
+    api.tasks.change(taskId, { asset })
     api.blobs.breakReadsAfter = 90_000
     await expect(result().then((response) => response.text())).rejects.toThrow('terminated')
     api.blobs.breakReadsAfter = undefined

@@ -26,7 +26,8 @@ export function createMemoryBlobs(): MemoryBlobs {
       const part = range === undefined ? whole : whole.subarray(range.first, range.last + 1)
       const { breakReadsAfter } = store
       return {
-        bytes: whole.length,
+        bytes: part.length,
+        close: () => {},
         content:
           breakReadsAfter === undefined
             ? streamOf([part])

@@ -17,7 +17,14 @@ export type LedgerInput = Omit<EntryFilter, 'accountId'> & { readonly account: s
 /** Limit for the lines of one CSV. They are in memory, about 30 MB. */
 const ledgerCsvRowsMax = 100_000
 
-const kinds = ['deposit', 'withdraw', 'hold', 'settle', 'release'] satisfies Entry['kind'][]
+const kinds = [
+  'deposit',
+  'withdraw',
+  'hold',
+  'settle',
+  'refund',
+  'release',
+] satisfies Entry['kind'][]
 
 const columns = [
   'entry_id',

@@ -7,7 +7,6 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { newTaskId } from '../domain/ids.ts'
-import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
@@ -24,7 +23,6 @@ import { insertTask } from '../store/tasks/insertTask.ts'
 
 export type AcceptTaskDeps = TaskTermsDeps & {
   readonly pool: Pool
-  readonly capabilities: CapabilityTable
   readonly refusedModels: Pick<RefusedModels, 'failureOf'>
   /** Called for every new task, so that a worker gets it. Never throws and never waits. */
   readonly onAccepted: (start: TaskStart) => void

@@ -1,4 +1,6 @@
 import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import type { ModelId } from '../domain/models/models.ts'
+import { modelIds } from '../domain/models/models.ts'
 import type { DirectResult } from '../domain/tasks/directRun.ts'
 import { directResults } from '../domain/tasks/directRun.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
@@ -92,6 +94,16 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     'Tasks that workers carried out without Temporal, by what came of it.',
     ['result'],
   )
+  const refunds = counter(
+    'darkroom_refunded_images_total',
+    'Images that were smaller than asked, so that a part of the hold went back.',
+    ['model'],
+  )
+  const refundedCredits = counter(
+    'darkroom_refunded_credits_total',
+    'Credits that went back because an image was smaller than asked.',
+    ['model'],
+  )
   const tries = counter(
     'darkroom_webhook_tries_total',
     'Tries of webhook deliveries by outcome: delivered, retry (one more follows), given_up, gone (410).',
@@ -106,6 +118,10 @@ export function createRecorders(registry: Registry, channels: readonly string[])
   for (const channel of channels) {
     callDurations.zero({ channel })
     for (const labels of expectedOutcomes()) calls.inc({ channel, ...labels }, 0)
+  }
+  for (const model of modelIds) {
+    refunds.inc({ model }, 0)
+    refundedCredits.inc({ model }, 0)
   }
   for (const result of directResults) offers.inc({ result }, 0)
   for (const outcome of tryOutcomes) tries.inc({ outcome }, 0)
@@ -134,6 +150,10 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     finding: (finding: string, count: number) => findings.inc({ finding }, count),
     startLeft: (reason: string) => startsLeft.inc({ reason }),
     offer: (result: DirectResult) => offers.inc({ result }),
+    refund: (model: ModelId, credits: number) => {
+      refunds.inc({ model })
+      refundedCredits.inc({ model }, credits)
+    },
     webhookTry: (seen: { readonly outcome: Verdict['kind']; readonly durationMs: number }) => {
       tries.inc({ outcome: seen.outcome })
       tryDurations.observe(seen.durationMs / 1000)

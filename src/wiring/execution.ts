@@ -4,6 +4,7 @@ import { newProcessId } from '../domain/ids.ts'
 import { createPlaces } from '../domain/gate/places.ts'
 import { slotsOf } from '../domain/upstream/channel.ts'
 import { createAttemptStore } from '../store/attempts/attemptStore.ts'
+import type { EndedRow } from '../store/tasks/endTail.ts'
 import { createBeatStore } from '../store/attempts/beats.ts'
 import { createBeats } from '../tasks/beats.ts'
 import { createDirectRuns } from '../tasks/directRuns.ts'
@@ -34,7 +35,18 @@ export function createExecution(
   const random = Math.random
   const processId = newProcessId()
   const dispatcher = createUpstreamConnections()
-  const attempts = createAttemptStore({ ...config, pool, announceEnd, random, channels })
+  const reportRefund = ({ taskId, model, refunded }: EndedRow) => {
+    app.metrics.refund(model, refunded)
+    log.info('image smaller than asked: credits refunded', { taskId })
+  }
+  const attempts = createAttemptStore({
+    ...config,
+    pool,
+    announceEnd,
+    reportRefund,
+    random,
+    channels,
+  })
   const beats = createBeats(createBeatStore({ processId, sessionUrl: app.sessionUrl }), log)
   const produceImage = createProduceImage({
     ...app,

@@ -37,8 +37,9 @@ export function createOperatorParts(config: Config, environment: Environment): O
       operatorFilePath === undefined ? builtInCapabilities : settings().capabilities,
     channels: () => (operatorFilePath === undefined ? [] : settings().channels),
     terms: () => {
-      const { channels, prices } = settings()
-      return { channels, prices, taskDeadlineMs: config.taskDeadlineSeconds * 1_000 }
+      const { channels, prices, capabilities } = settings()
+      const taskDeadlineMs = config.taskDeadlineSeconds * 1_000
+      return { channels, prices, capabilities, taskDeadlineMs }
     },
     checkChannel: async (name) => {
       const channel = settings().channels.find((each) => each.name === name)

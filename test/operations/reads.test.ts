@@ -236,13 +236,14 @@ describe('the entries of an account', () => {
     })
     const csv = await exportLedger(world, { account: name })
     const lines = csv.ok ? csv.value.trimEnd().split('\r\n') : []
-    expect(lines).toHaveLength(1 + 10 + 5)
+    expect(lines).toHaveLength(1 + 10 + 6)
     expect(lines[1]).toMatch(/,deposit,70,,,,,'=cmd\(\)$/)
-    expect(lines.slice(-5).map((line) => line.replace(name, 'NAME'))).toEqual([
+    expect(lines.slice(-6).map((line) => line.replace(name, 'NAME'))).toEqual([
       'total,,NAME,deposit,570',
       'total,,NAME,withdraw,0',
       'total,,NAME,hold,28',
       'total,,NAME,settle,27',
+      'total,,NAME,refund,0',
       'total,,NAME,release,1',
     ])
   })

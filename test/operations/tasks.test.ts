@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import { newUploadId } from '../../src/domain/ids.ts'
 import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { cancelTasks, retryTasks } from '../../src/operations/manyTasks.ts'
@@ -28,6 +29,7 @@ beforeAll(async () => {
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 const terms = {
   prices: [{ model: 'familyb-image-2-vip', credits: 25, creditsPerInputImage: 0 }],
+  capabilities: builtInCapabilities,
   taskDeadlineMs: 60_000,
   channels: [],
 } as const

@@ -56,7 +56,12 @@ describe('a limit of live tasks', () => {
     const failed = await account.tried()
     await world.attempts.failTask(failed, failure, 0)
     await account.tried()
-    const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
+    const termsOf = () => ({
+      credits: 10,
+      smallerPrices: [],
+      deadlineMs: 600_000,
+      hardEndMs: 900_000,
+    })
     const input = { taskId: failed, newTaskId: newTaskId(), termsOf }
     const retried = await withTransaction(world.pool, (client) => retryTask(client, input))
     expect(retried).toMatchObject({ kind: 'retried' })

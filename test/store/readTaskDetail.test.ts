@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readTaskDetail } from '../../src/store/tasks/readTaskDetail.ts'
 import { insertTask } from '../support/database/insertTask.ts'
+import { setTask } from '../support/database/reconcileWorld.ts'
 import { createTestAttempts, openAttempt, testMeta } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -65,6 +66,37 @@ describe('the timeline of a task', () => {
       'attempt_closed',
       'started',
       'attempt_opened',
+    ])
+  })
+
+  it('says of an image that is smaller than asked what was asked for and delivered, held and charged', async () => {
+    const { pool } = database
+    const attempts = await createTestAttempts(pool)
+    const { taskId } = await insertTask(pool)
+    await setTask(pool, taskId, {
+      size: `'2048x2048'`,
+      smaller_prices: `'[{"belowPixels": 2936013, "credits": 4}]'`,
+    })
+    const { answerId } = await openAttempt(attempts, taskId)
+    const meta = testMeta(taskId, 1, { width: 1254, height: 1250 })
+    await attempts.settleTask({ meta, answerId })
+    const detail = await readTaskDetail(pool, taskId)
+    expect(detail?.summary).toMatchObject({ credits: 10, charged: 4, delivered: '1254x1250' })
+    const ends = detail?.timeline.slice(-3).map((one) => [one.event, one.detail])
+    expect(ends).toEqual([
+      ['settled', { credits: 4 }],
+      [
+        'refunded',
+        {
+          credits: 6,
+          reason: 'smaller_than_asked',
+          asked: '2048x2048',
+          delivered: '1254x1250',
+          held: 10,
+          charged: 4,
+        },
+      ],
+      ['succeeded', { mime_type: 'image/png', bytes: 3, pixels: '1254x1250' }],
     ])
   })
 })

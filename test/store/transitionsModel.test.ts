@@ -41,14 +41,17 @@ async function createLane(pool: Pool): Promise<(step: Step) => Promise<string>> 
       }
       case 'lose':
         return String(await attempts.loseAttempt({ taskId, n, judge: process }))
-      case 'settle':
-        return String(await attempts.settleTask({ meta: testMeta(taskId, n), answerId }))
+      case 'settle': {
+        const sides = step.side === 0 ? {} : { width: step.side, height: step.side }
+        return String(await attempts.settleTask({ meta: testMeta(taskId, n, sides), answerId }))
+      }
       case 'fail':
         return attempts.failTask(taskId, isMild ? refused : unknown, n)
       case 'cancel':
         return attempts.cancelTask(taskId, isMild ? 'client_left' : 'asked')
       case 'retry': {
-        const terms = { credits: step.credits, deadlineMs: 3_600_000, hardEndMs: 7_200_000 }
+        const { credits, smallerPrices } = step
+        const terms = { credits, smallerPrices, deadlineMs: 3_600_000, hardEndMs: 7_200_000 }
         const retried = await withTransaction(pool, async (client) => {
           await client.query('savepoint unchanged')
           const result = await retryTask(client, { ...step, termsOf: () => terms })

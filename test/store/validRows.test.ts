@@ -23,6 +23,8 @@ it.each([
     'task',
     `status = 'failed', completed_at = now(), failure_code = 'x', attempts = 1, open_attempt = 1`,
   ],
+  ['a refund of more than the price', 'task', 'refunded = credits + 1'],
+  ['a refund of less than nothing', 'task', 'refunded = -1'],
   ['a closed attempt without its class', 'attempt', 'closed_at = now()'],
   ['an open attempt with a reason', 'attempt', `reason = 'timeout'`],
   ['negative credits', 'balance', 'available = -1'],
@@ -37,6 +39,9 @@ it.each([
   ['of nothing', `null, 'deposit', 0, null, null, null`],
   ['of negative credits', `null, 'deposit', -5, null, null, null`],
   ['that holds for no task', `null, 'hold', 5, 'key', null, null`],
+  ['that refunds nothing', `'task_x', 'refund', 0, 'key', 'm', 'c'`],
+  ['that refunds without a task', `null, 'refund', 5, 'key', 'm', 'c'`],
+  ['that refunds without a channel', `'task_x', 'refund', 5, 'key', 'm', null`],
   ['that settles without a channel', `'task_x', 'settle', 5, 'key', 'm', null`],
 ])('a ledger entry %s is refused', async (_what, values) => {
   const inserted = database.pool.query(

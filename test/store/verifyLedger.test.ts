@@ -16,28 +16,34 @@ const withoutConstraints = `
   alter table ledger disable trigger user;
   drop index if exists ledger_one_hold;
   drop index if exists ledger_one_end;
+  drop index if exists ledger_one_refund;
   alter table balance drop constraint if exists balance_available_check;
   alter table task disable trigger all;`
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 const deposited = 1_000
 
-type End = 'live' | 'failed' | 'succeeded'
+type End = 'live' | 'failed' | 'succeeded' | 'refunded'
 
-/** An account with one task of 10 credits, written by the service itself. */
+/**
+ * An account with one task of 10 credits, written by the service itself. The image of a refunded one has a size that
+ * costs 4.
+ */
 async function bookedTask(end: End, credits = 10) {
   const { pool } = database
   const caller = await createTestCaller(pool, deposited)
   const price = { model: 'familyb-image-2-vip', credits, creditsPerInputImage: 0 } as const
-  const { accept } = createTestAccept(pool, { prices: [price] })
-  const answer = await accept({ caller, request: generateRequest() })
+  const smaller = { ...price, size: '1024x1024', credits: Math.min(4, credits) } as const
+  const { accept } = createTestAccept(pool, { prices: [smaller, price] })
+  const answer = await accept({ caller, request: generateRequest({ size: '2048x2048' }) })
   if (!answer.ok) throw new Error(answer.failure.tag)
   const { taskId } = answer.value
   const attempts = await createTestAttempts(pool)
   if (end === 'failed') await attempts.failTask(taskId, failure, 0)
-  if (end === 'succeeded') {
+  if (end === 'succeeded' || end === 'refunded') {
     const { answerId } = await openAttempt(attempts, taskId)
-    await attempts.settleTask({ meta: testMeta(taskId), answerId })
+    const sides = end === 'refunded' ? { width: 1254, height: 1254 } : {}
+    await attempts.settleTask({ meta: testMeta(taskId, 1, sides), answerId })
   }
   return { taskId, accountId: caller.accountId, name: caller.name }
 }
@@ -45,10 +51,11 @@ async function bookedTask(end: End, credits = 10) {
 describe('ledger verify', () => {
   it('finds nothing wrong with live, ended, free and purged tasks of the service itself', async () => {
     const { pool } = database
-    for (const end of ['live', 'failed', 'succeeded'] as const) {
+    for (const end of ['live', 'failed', 'succeeded', 'refunded'] as const) {
       await bookedTask(end)
       await bookedTask(end, 0)
     }
+    await pool.query('delete from task where task_id = $1', [(await bookedTask('refunded')).taskId])
     const purged = await bookedTask('succeeded')
     await pool.query('delete from task where task_id = $1', [purged.taskId])
     const deps = { pool, actor: 'cli:test@host' } as const
@@ -123,6 +130,66 @@ describe('ledger verify', () => {
       'succeeded',
       `update ledger set credits = 9 where task_id = :task and kind = 'settle'`,
       'credits_differ held_differs spent_differs',
+    ],
+    [
+      'a refund of more than the size of the image says',
+      'refunded',
+      `update ledger set credits = case kind when 'settle' then 3 else 7 end
+        where task_id = :task and kind <> 'hold';
+      update balance set available = available + 1 where account_id = :account`,
+      'refund_differs',
+    ],
+    [
+      'a refund that the row has and the ledger has not',
+      'refunded',
+      `delete from ledger where task_id = :task and kind = 'refund';
+      update ledger set credits = 10 where task_id = :task and kind = 'settle';
+      update balance set available = available - 6 where account_id = :account`,
+      'refund_differs',
+    ],
+    [
+      'an image that was charged as one of another size',
+      'refunded',
+      `update task set asset_width = 2048, asset_height = 2048 where task_id = :task`,
+      'refund_differs',
+    ],
+    [
+      'a refund beside the whole charge',
+      'succeeded',
+      `insert into ledger (account_id, task_id, kind, credits, key_id, model, channel, created_at)
+        select account_id, task_id, 'refund', 6, key_id, model, channel, created_at
+        from ledger where task_id = :task and kind = 'settle'`,
+      'available_differs credits_differ held_differs refund_differs',
+    ],
+    [
+      'a second refund',
+      'refunded',
+      `insert into ledger (account_id, task_id, kind, credits, key_id, model, channel, created_at)
+        select account_id, task_id, kind, credits, key_id, model, channel, created_at
+        from ledger where task_id = :task and kind = 'refund'`,
+      'available_differs credits_differ held_differs refund_differs refund_twice',
+    ],
+    [
+      'a refund of a task that failed',
+      'failed',
+      `insert into ledger (account_id, task_id, kind, credits, key_id, model, channel, created_at)
+        select account_id, task_id, 'refund', 6, key_id, model, 'b-main', created_at
+        from ledger where task_id = :task and kind = 'release'`,
+      'available_differs credits_differ held_differs refund_differs refund_without_settlement',
+    ],
+    [
+      'a refund for another key, model and time',
+      'refunded',
+      `update ledger set key_id = 'a', model = 'a', created_at = created_at - interval '1 s'
+        where task_id = :task and kind = 'refund'`,
+      'end_time_differs key_differs model_differs',
+    ],
+    [
+      'a refund of a purged task that is more than the rest of its hold',
+      'refunded',
+      `update ledger set credits = 7 where task_id = :task and kind = 'refund';
+      delete from task where task_id = :task`,
+      'available_differs credits_differ held_differs',
     ],
     [
       'an entry that went to another account',

@@ -16,17 +16,19 @@ export type ImageMode = 'drawn' | 'tiny' | Buffer
 /** Makes the images of an answer, and damages them if the fault asks for that. The same order gives the same bytes. */
 export async function makeImages(
   mode: ImageMode,
-  order: ImageOrder,
+  asked: ImageOrder,
   count: number,
   fault: Fault | undefined,
 ): Promise<readonly EncodedImage[]> {
+  const sides = fault?.kind === 'smaller' ? { width: fault.width, height: fault.height } : undefined
+  const order = { ...asked, ...sides }
   const format = fault?.kind === 'wrong-mime' ? fault.as : order.format
   const quality = Math.max(1, order.compression)
   const options = format === 'png' ? { compressionLevel: 2 } : { quality, effort: 0 }
   const images: EncodedImage[] = []
   for (let index = 0; index < count; index += 1) {
     const seed = seedOf(order, index)
-    const picture = mode === 'drawn' ? await drawPrompt(order, seed) : oneColour(seed)
+    const picture = mode === 'drawn' ? await drawPrompt(order, seed) : oneColour(seed, sides)
     const bytes = Buffer.isBuffer(mode) ? mode : await picture.toFormat(format, options).toBuffer()
     images.push({ mimeType: `image/${order.format}`, data: dataOf(bytes, fault) })
   }
@@ -52,8 +54,8 @@ function seedOf(order: ImageOrder, index: number): Buffer {
   return createHash('sha256').update(JSON.stringify(parts)).digest()
 }
 
-function oneColour([r = 0, g = 0, b = 0]: Buffer): Sharp {
-  return sharp({ create: { width: 16, height: 16, channels: 3, background: { r, g, b } } })
+function oneColour([r = 0, g = 0, b = 0]: Buffer, sides = { width: 16, height: 16 }): Sharp {
+  return sharp({ create: { ...sides, channels: 3, background: { r, g, b } } })
 }
 
 const sourcePixelsMax = 200_000_000

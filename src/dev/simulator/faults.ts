@@ -13,6 +13,7 @@ const delayMsMax = 3_600_000
 const text = z.string()
 const seconds = z.number().nonnegative().max(secondsMax)
 const milliseconds = z.number().nonnegative().max(delayMsMax)
+const side = z.int().min(64).max(4096)
 
 const commonFields = {
   /** How many calls get this fault. Default: no limit. */
@@ -34,7 +35,7 @@ type Group =
    * 400.
    */
   | 'answer'
-  /** Status 200 and image data that is damaged, or whose type differs from the declared type. */
+  /** Status 200 and image data that is damaged, of another type than the declared one, or of another size. */
   | 'image'
   /** An answer that arrives at the client slowly, incompletely, without end, or not at all. */
   | 'transfer'
@@ -102,6 +103,10 @@ export const faultTable = [
   fault('image', 'bad-base64', 'image data that is not base64', {}),
   fault('image', 'wrong-mime', 'an image of another type than the declared one', {
     as: z.enum(['jpeg', 'webp']).default('jpeg'),
+  }),
+  fault('image', 'smaller', 'an image of this size, whatever was asked for', {
+    width: side,
+    height: side,
   }),
   fault('image', 'not-image', 'a text instead of an image', {}),
   fault('image', 'cut-image', 'the first half of an image', {}),

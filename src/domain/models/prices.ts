@@ -17,7 +17,7 @@ export type Price = {
 }
 
 /** The fields of a request that decide its price. */
-type PricedRequest = Pick<ImageRequest, 'model' | 'size' | 'quality' | 'action'> & {
+export type PricedRequest = Pick<ImageRequest, 'model' | 'size' | 'quality' | 'action'> & {
   readonly inputImages: number
 }
 
@@ -31,14 +31,22 @@ export function creditsOf(prices: readonly Price[], request: PricedRequest): num
 }
 
 /**
- * Returns the first line that applies to a request. A family A request without a size costs as much as 1K,
- * because the model then makes 1K.
+ * Returns the size of a request that decides its price. A family A request without a size costs as much as 1K,
+ * because the model then makes 1K. In family B the vendor chooses.
  */
+export function pricedSize({
+  model,
+  size,
+}: Pick<PricedRequest, 'model' | 'size'>): ImageSize | undefined {
+  return size ?? (familyOf(model) === 'A' ? '1K' : undefined)
+}
+
+/** Returns the first line that applies to a request. */
 export function lineOf(
   prices: readonly Price[],
   request: Omit<PricedRequest, 'inputImages'>,
 ): Price | undefined {
-  const size = request.size ?? (familyOf(request.model) === 'A' ? '1K' : undefined)
+  const size = pricedSize(request)
   return prices.find(
     (line) =>
       line.model === request.model &&

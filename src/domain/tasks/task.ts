@@ -29,6 +29,8 @@ export type TaskView = {
   readonly status: TaskStatus
   /** The price, which was held when the task was accepted. */
   readonly credits: number
+  /** What went back of it, because the image is smaller than asked. Absent: nothing. */
+  readonly refundedCredits?: number
   readonly createdAtMs: number
   readonly nowMs: number
   /** When the task's run was first known to exist. Absent for a task without a run. */
@@ -48,9 +50,10 @@ export type TaskView = {
 export function chargedCredits({
   status,
   credits,
-}: Pick<TaskView, 'status' | 'credits'>): number | undefined {
+  refundedCredits = 0,
+}: Pick<TaskView, 'status' | 'credits' | 'refundedCredits'>): number | undefined {
   if (!isEnded(status)) return undefined
-  return status === 'succeeded' ? credits : 0
+  return status === 'succeeded' ? credits - refundedCredits : 0
 }
 
 /** The finished image of a succeeded task. `answerId` is the prefix of its blob keys. */

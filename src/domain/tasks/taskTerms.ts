@@ -1,6 +1,9 @@
 import { hardEndGraceMs } from '../limits.ts'
+import type { CapabilityTable } from '../models/capabilities.ts'
 import type { Price } from '../models/prices.ts'
 import { creditsOf } from '../models/prices.ts'
+import type { SmallerPrice } from '../models/smallerPrices.ts'
+import { smallerPrices } from '../models/smallerPrices.ts'
 import type { Channel } from '../upstream/channel.ts'
 import { channelsOf, longestTimeoutMs } from '../upstream/channel.ts'
 import type { ImageRequest } from './imageRequest.ts'
@@ -10,13 +13,17 @@ export type TaskTermsDeps = {
    * Contains a price for every request that the capabilities allow. This is checked when the process starts.
    */
   readonly prices: readonly Price[]
+  readonly capabilities: CapabilityTable
   readonly taskDeadlineMs: number
   readonly channels: readonly Channel[]
 }
 
 /** What a task costs and how long it may take. The times are counted from the acceptance of the task. */
 export type TaskTerms = {
+  /** What is held. */
   readonly credits: number
+  /** What is charged when the image is smaller than asked, as `smallerPrices` returns it. */
+  readonly smallerPrices: readonly SmallerPrice[]
   readonly deadlineMs: number
   readonly hardEndMs: number
 }
@@ -26,11 +33,18 @@ export type TaskTerms = {
  * price for the request.
  */
 export function taskTerms(deps: TaskTermsDeps, request: ImageRequest): TaskTerms {
-  const credits = creditsOf(deps.prices, { ...request, inputImages: request.inputs.length })
+  const { prices, capabilities } = deps
+  const priced = { ...request, inputImages: request.inputs.length }
+  const credits = creditsOf(prices, priced)
   if (credits === undefined) throw new Error(`Bug: a request of ${request.model} has no price`)
   const deadlineMs = deps.taskDeadlineMs
   const timeoutMs = longestTimeoutMs(channelsOf(deps.channels, request.family))
-  return { credits, deadlineMs, hardEndMs: hardEndMs(deadlineMs, timeoutMs) }
+  return {
+    credits,
+    smallerPrices: smallerPrices(prices, capabilities[request.model], priced),
+    deadlineMs,
+    hardEndMs: hardEndMs(deadlineMs, timeoutMs),
+  }
 }
 
 /**

@@ -20,6 +20,15 @@ export type AnswerMeta = {
   readonly native: NativeResponse
 }
 
+/**
+ * Returns a side of the image of a `meta.json`, or `undefined` when it is not known. The file is read without a check, and
+ * a strange number must not keep an image that is paid for from its client.
+ */
+export function knownSide(side: unknown): number | undefined {
+  const isKnown = typeof side === 'number' && Number.isInteger(side) && side > 0 && side < 2 ** 31
+  return isKnown ? side : undefined
+}
+
 /** Returns the blob key of an answer's image. Each attempt has its own random `answerId`. */
 export function answerImageKey(answerId: string): string {
   return `${answerId}/image`

@@ -36,7 +36,10 @@ export const answerHeaders = {
     '^false$',
   ],
   'X-Credits-Held': ['Credits that this request holds until its task ends.', digits],
-  'X-Credits-Charged': ['Credits that the task cost. 0 when it failed.', digits],
+  'X-Credits-Charged': [
+    'Credits that the task cost: 0 when it failed, less than it held when its image is smaller than asked.',
+    digits,
+  ],
   'X-Task-Stage': [
     'What is done for a live task: it waits for a worker, or for an upstream, is being called for, or its image is being stored.',
     '^(accepted|waiting|calling|storing)$',

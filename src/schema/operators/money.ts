@@ -6,7 +6,7 @@ export const entry = z
     entry_id: z.int(),
     created_at: z.iso.datetime(),
     account: z.string().meta({ description: 'The name of the account.' }),
-    kind: z.enum(['deposit', 'withdraw', 'hold', 'settle', 'release']),
+    kind: z.enum(['deposit', 'withdraw', 'hold', 'settle', 'refund', 'release']),
     credits: z.int(),
     task_id: z.string().nullable(),
     key_id: z.string().nullable(),
@@ -14,7 +14,11 @@ export const entry = z
     channel: z.string().nullable(),
     topup_id: z.string().nullable(),
   })
-  .meta({ id: 'LedgerEntry', description: 'A movement of credits.' })
+  .meta({
+    id: 'LedgerEntry',
+    description:
+      'A movement of credits. The hold of a task ends with a `release`, or with a `settle` and, where its image is smaller than asked, a `refund` of the rest.',
+  })
 
 export const verification = z
   .object({

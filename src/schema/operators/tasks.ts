@@ -29,6 +29,14 @@ export const taskStory = z
     route: z.string().meta({ description: 'The route by which it came.' }),
     status: z.string(),
     credits: z.int().meta({ description: 'The price, which is held until the end.' }),
+    charged: z.int().optional().meta({
+      description:
+        'What the ended task cost: less than the price when its image is smaller than asked.',
+    }),
+    delivered: z.string().optional().meta({
+      description: 'The pixels of the image.',
+      example: '1254x1254',
+    }),
     created_at: z.iso.datetime(),
     deadline_at: z.iso.datetime(),
     expires_at: z.iso.datetime().optional(),

@@ -41,7 +41,7 @@ const countSql = `
     where task.account_id = api_key.account_id and task.key_id = api_key.key_id and retry_of is null
       and created_at >= starts_at and created_at < ends_at and status in ('queued', 'processing')
   ) + (
-    select coalesce(sum(hold.credits), 0)
+    select coalesce(sum(settled.credits), 0)
     from ledger settled join ledger hold on hold.task_id = settled.task_id and hold.kind = 'hold'
     where settled.account_id = api_key.account_id and settled.kind = 'settle'
       and settled.key_id = api_key.key_id and settled.created_at >= starts_at

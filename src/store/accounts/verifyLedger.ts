@@ -66,7 +66,8 @@ const verifyBalancesSql = `
 
 /**
  * Returns one row for each violation of a task. A task must have one hold, at most one end, and the end that
- * its status requires. The row of the end must have the key and the model of the task, and the time of its end.
+ * its status requires. A settlement may come with one refund, of what the task's row says for the size of its image.
+ * Together they are the hold. The rows of the end must have the key and the model of the task, and the time of its end.
  * The hold of a retry has no key. A purged task must have been settled or released.
  */
 const verifyTasksSql = `
@@ -75,21 +76,31 @@ const verifyTasksSql = `
       count(*) filter (where kind = 'hold') as holds,
       count(*) filter (where kind = 'settle') as settles,
       count(*) filter (where kind = 'release') as releases,
-      min(credits) as least_credits, max(credits) as most_credits,
+      count(*) filter (where kind = 'refund') as refunds,
+      sum(credits) filter (where kind = 'refund') as refund_credits,
+      max(credits) filter (where kind = 'hold') as hold_credits,
+      sum(credits) filter (where kind <> 'hold') as end_credits,
       min(account_id) <> max(account_id) as accounts_mixed,
       max(key_id) filter (where kind = 'hold') as hold_key,
       max(key_id) filter (where kind <> 'hold') as end_key,
-      max(model) as end_model, max(created_at) filter (where kind <> 'hold') as end_at
+      min(key_id) filter (where kind <> 'hold') as least_end_key,
+      max(model) as end_model, min(model) as least_end_model,
+      max(created_at) filter (where kind <> 'hold') as end_at,
+      min(created_at) filter (where kind <> 'hold') as least_end_at
     from ledger where task_id is not null group by task_id
   ), books as (
     select task_id, coalesce(t.account_id, e.account_id) as account_id, t.status, t.credits,
       coalesce(e.holds, 0) as holds, coalesce(e.settles, 0) as settles,
-      coalesce(e.releases, 0) as releases,
-      least_credits <> most_credits or t.credits <> least_credits as credits_differ,
+      coalesce(e.releases, 0) as releases, coalesce(e.refunds, 0) as refunds,
+      (e.settles + e.releases = 1 and hold_credits <> end_credits)
+        or t.credits <> coalesce(hold_credits, end_credits) as credits_differ,
+      t.status is not null and (coalesce(refund_credits, 0), t.refunded) is distinct from
+        (t.refunded, refund_of(t.credits, t.smaller_prices, t.asset_width::bigint * t.asset_height)) as refund_differs,
       accounts_mixed or t.account_id <> e.account_id as account_differs,
       (e.holds = 1 and hold_key is distinct from case when t.retry_of is null then t.key_id end)
-        or end_key <> t.key_id as key_differs,
-      end_model <> t.model as model_differs, end_at <> t.completed_at as end_time_differs
+        or end_key <> t.key_id or least_end_key <> t.key_id as key_differs,
+      end_model <> t.model or least_end_model <> t.model as model_differs,
+      end_at <> t.completed_at or least_end_at <> t.completed_at as end_time_differs
     from task t full join entries e using (task_id)
   )
   select account_id, task_id, kind
@@ -102,6 +113,9 @@ const verifyTasksSql = `
     case when model_differs then 'model_differs' end,
     case when end_time_differs then 'end_time_differs' end,
     case when settles + releases > 1 then 'end_twice' end,
+    case when refunds > 1 then 'refund_twice' end,
+    case when refunds > 0 and settles = 0 then 'refund_without_settlement' end,
+    case when refund_differs then 'refund_differs' end,
     case when settles + releases > 0 and holds = 0 then 'end_without_hold' end,
     case when status in ('queued', 'processing') and settles + releases > 0 then 'live_task_ended' end,
     case when status = 'succeeded' and settles <> 1 then 'succeeded_not_settled' end,

@@ -1,4 +1,4 @@
-import type { CancelReason, EndDeps, SettleInput } from '../tasks/ends.ts'
+import type { CancelReason, SettleDeps, SettleInput } from '../tasks/ends.ts'
 import { cancelTask, failTask, settleTask } from '../tasks/ends.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { LostCall } from './beats.ts'
@@ -13,7 +13,7 @@ import { readTaskFacts } from './readTaskFacts.ts'
 /** What a process reads and writes while it carries out tasks. Each transition of a task is one statement. */
 export type AttemptStore = ReturnType<typeof createAttemptStore>
 
-export function createAttemptStore(deps: EndDeps & FactsDeps) {
+export function createAttemptStore(deps: SettleDeps & FactsDeps) {
   const { pool } = deps
   return {
     readTaskFacts: (taskId: string) => readTaskFacts(deps, taskId),

@@ -1,9 +1,11 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { AnswerMeta } from '../../domain/upstream/answerMeta.ts'
+import { knownSide } from '../../domain/upstream/answerMeta.ts'
 import type { OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import { evidenceOf } from '../attempts/closeAttempt.ts'
 import { runStatement } from '../connection/transaction.ts'
+import type { EndedRow } from './endTail.ts'
 import { endedSql, tailSql } from './endTail.ts'
 import type { Lifetimes } from './lifetimes.ts'
 import { lockState } from './lockState.ts'
@@ -17,6 +19,11 @@ export type EndDeps = Lifetimes & {
   readonly pool: Pool | PoolClient
   /** Called with every task that was just ended, with a pool after the commit. Never throws and never waits. */
   readonly announceEnd: (taskId: string) => void
+}
+
+export type SettleDeps = EndDeps & {
+  /** Called with every task that was just settled with a refund. Never throws and never waits. */
+  readonly reportRefund: (ended: EndedRow) => void
 }
 
 /** A stored answer to publish. */
@@ -61,13 +68,15 @@ export type CancelResult =
   | 'missing'
 
 /**
- * Publishes a stored answer and settles the hold. Returns whether the task has succeeded with this answer, now or
- * before. Otherwise the task had ended in another way, and nothing is published or charged.
+ * Publishes a stored answer and settles the hold: charges what the task's row says for an image of this size, and
+ * refunds the rest. Returns whether the task has succeeded with this answer, now or before. Otherwise the task had ended
+ * in another way, and nothing is published or charged.
  */
-export async function settleTask(deps: EndDeps, input: SettleInput): Promise<boolean> {
-  const { taskId } = input.meta
-  if (await runEnd(deps, taskId, settleQuery(deps, input))) return true
-  return (await lockState(deps.pool, taskId))?.answerId === input.answerId
+export async function settleTask(deps: SettleDeps, input: SettleInput): Promise<boolean> {
+  const ended = await runEnd(deps, settleQuery(deps, input))
+  if (ended !== undefined && ended.refunded > 0) deps.reportRefund(ended)
+  const winner = ended === undefined ? await lockState(deps.pool, input.meta.taskId) : input
+  return winner?.answerId === input.answerId
 }
 
 /**
@@ -83,7 +92,7 @@ export async function failTask(
 ): Promise<FailResult> {
   const query = failQuery(deps, { taskId, failure, attempts })
   for (;;) {
-    if (await runEnd(deps, taskId, query)) return 'failed'
+    if ((await runEnd(deps, query)) !== undefined) return 'failed'
     const state = await lockState(deps.pool, taskId)
     if (state === undefined || state.status === 'failed') return 'over'
     if (state.status === 'succeeded') return 'succeeded'
@@ -110,7 +119,7 @@ export async function cancelTask(
   const lifetimes = clientLeft ? { ...deps, inputRetentionSeconds: 0 } : deps
   const query = failQuery(lifetimes, { taskId, failure })
   for (;;) {
-    if (await runEnd(deps, taskId, query)) return 'cancelled'
+    if ((await runEnd(deps, query)) !== undefined) return 'cancelled'
     const state = await lockState(deps.pool, taskId)
     if (state === undefined) return 'missing'
     const { status, failureCode, isCalling, workPossible } = state
@@ -122,12 +131,11 @@ export async function cancelTask(
   }
 }
 
-/** Runs the statement of an end, and announces the end when the statement has ended the task. */
-async function runEnd(deps: EndDeps, taskId: string, query: QueryConfig): Promise<boolean> {
-  const rows = await runStatement(deps.pool, query)
-  if (rows.length === 0) return false
-  deps.announceEnd(taskId)
-  return true
+/** Runs the statement of an end. When it has ended the task, announces the end and returns its row. */
+async function runEnd(deps: EndDeps, query: QueryConfig): Promise<EndedRow | undefined> {
+  const [ended] = await runStatement<EndedRow>(deps.pool, query)
+  if (ended !== undefined) deps.announceEnd(ended.taskId)
+  return ended
 }
 
 function settleQuery(
@@ -144,6 +152,8 @@ function settleQuery(
       meta.image.mimeType,
       meta.image.bytes,
       meta.image.sha256,
+      knownSide(meta.image.width) ?? null,
+      knownSide(meta.image.height) ?? null,
       JSON.stringify(meta.native),
       retentionSeconds,
       retentionSeconds + tombstoneSeconds,
@@ -160,16 +170,17 @@ function settleQuery(
 const settleSql = `
   with ended as (
     update task set status = 'succeeded', open_attempt = null, answer_id = $3, asset_mime_type = $4, asset_bytes = $5,
-      asset_sha256 = $6, native_response = $7, request = null, native_rejection = null,
-      processing_at = coalesce(processing_at, statement_timestamp()),
-      completed_at = statement_timestamp(),
-      expires_at = statement_timestamp() + $8 * interval '1 second',
-      purge_at = statement_timestamp() + $9 * interval '1 second'
+      asset_sha256 = $6, asset_width = $7::integer, asset_height = $8::integer, native_response = $9,
+      refunded = refund_of(credits, smaller_prices, $7::integer::bigint * $8::integer),
+      request = null, native_rejection = null,
+      processing_at = coalesce(processing_at, statement_timestamp()), completed_at = statement_timestamp(),
+      expires_at = statement_timestamp() + $10 * interval '1 second',
+      purge_at = statement_timestamp() + $11 * interval '1 second'
     where task_id = $1 and completed_at is null
     returning ${endedSql}
   ), closed as (
-    update attempt set closed_at = ended.completed_at, class = 'succeeded', reason = $10, http_status = $11,
-      upstream_request_id = $12, latency_ms = $13, retry_after_ms = null
+    update attempt set closed_at = ended.completed_at, class = 'succeeded', reason = $12, http_status = $13,
+      upstream_request_id = $14, latency_ms = $15, retry_after_ms = null
     from ended where attempt.task_id = ended.task_id and n = $2
     returning attempt.channel, attempt.model
   ), healed as (

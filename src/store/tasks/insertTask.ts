@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { Caller } from '../../domain/accounts/account.ts'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
+import type { TaskTerms } from '../../domain/tasks/taskTerms.ts'
 import { DatabaseError } from 'pg'
 import type { OverLimit, RequestsState } from '../../domain/accounts/limits.ts'
 import { defined } from '../../domain/defined.ts'
@@ -10,7 +11,7 @@ import type { LimitsRow } from '../accounts/limits.ts'
 import { runStatement } from '../connection/transaction.ts'
 
 /** A task to insert. Digests have 32 bytes. */
-export type NewTask = {
+export type NewTask = TaskTerms & {
   readonly taskId: string
   readonly caller: Caller
   readonly request: ImageRequest
@@ -22,11 +23,6 @@ export type NewTask = {
   readonly traceparent?: string
   /** The upload that contains the inputs. */
   readonly uploadId?: string
-  readonly credits: number
-  /** Time until the deadline, from PostgreSQL's now. */
-  readonly deadlineMs: number
-  /** Time until the hard end, from PostgreSQL's now. Longer than `deadlineMs`. */
-  readonly hardEndMs: number
 }
 
 export type InsertTaskResult =
@@ -115,6 +111,7 @@ function valuesOf(task: NewTask): unknown[] {
     request.inputs.reduce((sum, { bytes }) => sum + bytes, 0),
     task.traceparent ?? null,
     task.requestId ?? null,
+    JSON.stringify(task.smallerPrices),
   ]
 }
 
@@ -139,8 +136,8 @@ const insertSql = `
     returning 1
   ), accepted as (
     insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
-      request, fingerprint, key_digest, traceparent, request_id, credits, deadline_at, hard_end_at)
-    select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $18, $19, $13,
+      request, fingerprint, key_digest, traceparent, request_id, credits, smaller_prices, deadline_at, hard_end_at)
+    select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $18, $19, $13, nullif($20::jsonb, '[]'),
       now() + $14::float8 * interval '1 millisecond', now() + $15::float8 * interval '1 millisecond'
     where $12::bytea is null or exists (select from claim)
     returning account_id, key_id, credits, created_at

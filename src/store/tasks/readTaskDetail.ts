@@ -34,6 +34,7 @@ export type TimelineEvent = {
     | 'stored'
     | 'attempt_closed'
     | 'settled'
+    | 'refunded'
     | 'released'
     | 'succeeded'
     | 'failed'
@@ -56,14 +57,18 @@ export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDe
   return rows[0] && { ...rows[0], task: defined(rows[0].task) }
 }
 
+/** The size of the image as `1254x1254`. Null: there is none, or its size is not known. */
+const deliveredSql = `task.asset_width || 'x' || task.asset_height`
+
 /**
  * The events of a task, from its row and from the rows of its attempts, its money and its deliveries, not from
  * Temporal. So they are complete as long as the task's record exists. `rank` puts the cause before the effect where
  * both have the same instant.
  *
  * A start is recorded after Temporal has answered, so the first attempt of the run can be older. Attempts of direct runs
- * may precede the run. The attempt of a succeeded call closes only after its answer is stored. The statement that ends a task also ends its
- * hold, so a settlement or a release has the instant of the end. A delivery has the instant of its last try.
+ * may precede the run. The attempt of a succeeded call closes only after its answer is stored. The statement that ends a
+ * task also ends its hold, so a settlement, a refund or a release has the instant of the end. A delivery has the instant
+ * of its last try.
  */
 const eventsSql = `
   select 1 as rank, task.created_at as at, 'accepted' as event,
@@ -87,16 +92,19 @@ const eventsSql = `
       'latency_ms', latency_ms, 'retry_after_ms', retry_after_ms)
   from attempt where attempt.task_id = task.task_id and closed_at is not null
   union all
-  select case kind when 'hold' then 2 else 7 end,
+  select case kind when 'hold' then 2 when 'refund' then 7.5 else 7 end,
     case kind when 'hold' then created_at else coalesce(task.completed_at, created_at) end,
-    case kind when 'hold' then 'held' when 'settle' then 'settled' else 'released' end,
-    json_build_object('credits', credits)
+    case kind when 'hold' then 'held' when 'settle' then 'settled' when 'refund' then 'refunded' else 'released' end,
+    case kind when 'refund' then json_build_object('credits', credits, 'reason', 'smaller_than_asked',
+      'asked', coalesce(task.size, '1K'), 'delivered', ${deliveredSql}, 'held', task.credits,
+      'charged', task.credits - credits) else json_build_object('credits', credits) end
   from ledger where ledger.task_id = task.task_id
   union all
   select 8, task.completed_at, task.status,
     case task.status
       when 'failed' then json_build_object('code', task.failure_code, 'cause', task.failure_cause)
-      else json_build_object('mime_type', task.asset_mime_type, 'bytes', task.asset_bytes) end
+      else json_build_object('mime_type', task.asset_mime_type, 'bytes', task.asset_bytes, 'pixels', ${deliveredSql})
+    end
   where task.completed_at is not null
   union all
   select 9, task.expires_at, 'expired', '{}' where task.expires_at <= now()
@@ -113,7 +121,9 @@ const detailSql = `
       'task_id', task_id, 'account', account.name, 'key_id', key_id, 'model', model, 'action', action, 'size', size,
       'quality', quality, 'route', route,
       'status', case when status = 'succeeded' and expires_at <= now() then 'expired' else status end,
-      'credits', credits, 'created_at', ${isoSql("date_trunc('second', task.created_at)", 'MS')},
+      'credits', credits, 'charged', case when completed_at is not null then
+        case status when 'succeeded' then credits - refunded else 0 end end,
+      'delivered', ${deliveredSql}, 'created_at', ${isoSql("date_trunc('second', task.created_at)", 'MS')},
       'deadline_at', ${isoSql('deadline_at', 'MS')}, 'expires_at', ${isoSql('expires_at', 'MS')},
       'purge_at', ${isoSql('purge_at', 'MS')}, 'retry_of', retry_of,
       'retried_as', (select retry.task_id from task retry where retry.retry_of = task.task_id),

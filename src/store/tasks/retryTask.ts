@@ -55,6 +55,7 @@ export async function retryTask(client: PoolClient, input: RetryInput): Promise<
       credits,
       terms.deadlineMs,
       terms.hardEndMs,
+      JSON.stringify(terms.smallerPrices),
     ],
   )
   if (request.inputs.length > 0 && rows[0]?.taken !== true) return { kind: 'inputs_gone' }
@@ -110,10 +111,10 @@ const failedSql = `
 const insertSql = `
   with made as (
     insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
-      request, fingerprint, key_digest, credits, deadline_at, hard_end_at, retry_of)
+      request, fingerprint, key_digest, credits, deadline_at, hard_end_at, retry_of, smaller_prices)
     select $2, account_id, key_id, $3, family, model, action, size, quality, $4, fingerprint, key_digest,
       $5, now() + $6::float8 * interval '1 millisecond', now() + $7::float8 * interval '1 millisecond',
-      task_id
+      task_id, nullif($8::jsonb, '[]')
     from task where task_id = $1
     returning account_id, credits
   ), taken as (

@@ -4,6 +4,7 @@ import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
 import { createAttemptStore } from '../../../src/store/attempts/attemptStore.ts'
+import type { EndedRow } from '../../../src/store/tasks/endTail.ts'
 import type {
   OpenedAttempt,
   OpenInput,
@@ -25,8 +26,12 @@ export function testChannel(given: Partial<Channel> = {}): Channel {
 }
 
 /** The meta of a stored answer that no blob store has, for a task that is settled. */
-export function testMeta(taskId: string, attempt = 1): AnswerMeta {
-  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab' } as const
+export function testMeta(
+  taskId: string,
+  attempt = 1,
+  sides: Pick<AnswerMeta['image'], 'width' | 'height'> = {},
+): AnswerMeta {
+  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', ...sides } as const
   return { version: 1, taskId, attempt, image, native: { response: {}, imagePath: [] } }
 }
 
@@ -91,6 +96,7 @@ export async function createTestAttempts(
   pool: Pool,
   channels: readonly Channel[] = [testChannel()],
   announceEnd: (taskId: string) => void = () => {},
+  reportRefund: (ended: EndedRow) => void = () => {},
 ): Promise<AttemptStore> {
   for (const { name } of channels) {
     await pool.query('insert into channel (name) values ($1) on conflict do nothing', [name])
@@ -105,6 +111,7 @@ export async function createTestAttempts(
   return createAttemptStore({
     pool,
     announceEnd,
+    reportRefund,
     random: () => 0,
     channels,
     retentionSeconds: 86_400,

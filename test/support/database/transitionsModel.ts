@@ -1,3 +1,4 @@
+import type { SmallerPrice } from '../../../src/domain/models/smallerPrices.ts'
 import type { OutcomeClass, OutcomeReason } from '../../../src/domain/upstream/upstreamCall.ts'
 
 // What the transitions of a task promise, in plain TypeScript and for one caller at a time.
@@ -16,6 +17,7 @@ export type ModelTask = {
   readonly account: string
   readonly model: string
   readonly credits: number
+  readonly smallerPrices: readonly SmallerPrice[]
   readonly isSync: boolean
   readonly isRetry: boolean
   status: 'live' | 'succeeded' | 'failed' | 'gone'
@@ -27,6 +29,7 @@ export type ModelTask = {
   hasKey: boolean
   uploads: Record<string, UploadState>
   ledger: string
+  refunded: number
   isPastDeadline: boolean
   isPastEnd: boolean
   isPurgeDue: boolean
@@ -59,6 +62,9 @@ export type Step = {
   readonly outcome: readonly [OutcomeClass, OutcomeReason]
   readonly newTaskId: string
   readonly credits: number
+  readonly smallerPrices: readonly SmallerPrice[]
+  /** For a settlement: the width and height of the image. 0: not known. */
+  readonly side: number
   /** For a failure: it is a refusal, and no work is possible. For a cancel: the client has left. */
   readonly isMild: boolean
 }
@@ -151,6 +157,9 @@ export function takeStep(state: ModelState, step: Step, result: string, around: 
       if (task.status === 'live' && attempt !== undefined) {
         attempt.class = 'succeeded'
         task.answerId = step.answerId
+        const { credits, smallerPrices } = task
+        const price = smallerPrices.find(({ belowPixels }) => step.side ** 2 < belowPixels)
+        task.refunded = price === undefined || step.side === 0 ? 0 : credits - price.credits
         endTask(task, 'succeeded', '', around)
       }
       const isPublished = task.status === 'succeeded' && task.answerId === step.answerId
@@ -223,7 +232,9 @@ function endTask(
 ): void {
   task.status = status
   task.cause = cause
-  task.ledger += status === 'succeeded' ? ',settle' : ',release'
+  const { credits, refunded } = task
+  const settled = `,settle=${credits - refunded}${refunded > 0 ? `,refund=${refunded}` : ''}`
+  task.ledger += status === 'succeeded' ? settled : `,release=${credits}`
   task.hasRequest = status === 'failed' && cause !== 'client_left'
   const isFinal = status === 'succeeded' || cause === 'cancelled'
   const mayRepeat = !task.isWorkPossible || cause === 'refused'
@@ -239,7 +250,7 @@ function endTask(
 function retry(
   state: ModelState,
   task: ModelTask,
-  { newTaskId, credits }: Step,
+  { newTaskId, credits, smallerPrices }: Step,
   result: string,
 ): boolean {
   if (task.status === 'gone' || task.isPurgeDue) return result === 'unknown'
@@ -256,11 +267,17 @@ function retry(
   task.retriedAs = newTaskId
   const { account, model } = task
   const uploads = Object.fromEntries(inputs.map((id) => [id, 'kept' as const]))
-  state.tasks[newTaskId] = { ...newTask({ account, model, credits }), isRetry: true, uploads }
+  state.tasks[newTaskId] = {
+    ...newTask({ account, model, credits, smallerPrices }),
+    isRetry: true,
+    uploads,
+  }
   return result === 'retried'
 }
 
-export function newTask(given: Pick<ModelTask, 'account' | 'model' | 'credits'>): ModelTask {
+export function newTask(
+  given: Pick<ModelTask, 'account' | 'model' | 'credits' | 'smallerPrices'>,
+): ModelTask {
   return {
     ...given,
     isSync: false,
@@ -273,7 +290,8 @@ export function newTask(given: Pick<ModelTask, 'account' | 'model' | 'credits'>)
     hasRequest: true,
     hasKey: false,
     uploads: {},
-    ledger: 'hold',
+    ledger: `hold=${given.credits}`,
+    refunded: 0,
     isPastDeadline: false,
     isPastEnd: false,
     isPurgeDue: false,
@@ -316,11 +334,13 @@ function barOf(
 /** The balance of an account. */
 export function moneyOf(state: ModelState, account: string) {
   const own = Object.values(state.tasks).filter((task) => task.account === account)
-  const sum = (tasks: readonly ModelTask[]) => tasks.reduce((all, { credits }) => all + credits, 0)
+  const sum = (tasks: readonly ModelTask[]) =>
+    tasks.reduce((all, { credits, refunded }) => all + credits - refunded, 0)
   const held = sum(own.filter(({ status }) => status === 'live'))
-  const spent = sum(own.filter(({ ledger }) => ledger.endsWith('settle')))
+  const spent = sum(own.filter(({ ledger }) => ledger.includes('settle')))
   const submitted = own.filter((task) => !task.isRetry)
-  const used = sum(submitted.filter((task) => !task.ledger.endsWith('release')))
+  const used = sum(submitted.filter((task) => !task.ledger.includes('release')))
   const available = (state.deposits[account] ?? 0) - held - spent
-  return { available, held, spent, used, submitted: sum(submitted) }
+  const submittedCredits = submitted.reduce((all, { credits }) => all + credits, 0)
+  return { available, held, spent, used, submitted: submittedCredits }
 }

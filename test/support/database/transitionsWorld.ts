@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { newTaskId } from '../../../src/domain/ids.ts'
 import type { Seeded } from '../seeded.ts'
+import type { SmallerPrice } from '../../../src/domain/models/smallerPrices.ts'
 import type { Cooldown, ModelState, ModelTask, Step } from './transitionsModel.ts'
 import { moneyOf, newTask, openOf } from './transitionsModel.ts'
 
@@ -34,7 +35,7 @@ export async function beginHistory(pool: Pool, seed: number, seeded: Seeded): Pr
   const tasks: Record<string, ModelTask> = {}
   for (let number = 0; number < 10; number += 1) {
     const account = seeded.pick(accounts)
-    const task = newTask({ account, model: seeded.pick(models), credits: seeded.between(0, 20) })
+    const task = newTask({ account, model: seeded.pick(models), ...pricesOf(seeded) })
     const id = `task_${String(seed * 100 + number).padStart(32, '0')}`
     tasks[id] = {
       ...task,
@@ -61,12 +62,22 @@ export async function beginHistory(pool: Pool, seed: number, seeded: Seeded): Pr
   return { deposits, tasks, paused, processes }
 }
 
+/** A price, and what smaller images cost, as a submit finds them. */
+function pricesOf(seeded: Seeded) {
+  const credits = seeded.between(0, 20)
+  const smaller = (side: number): SmallerPrice => ({
+    belowPixels: side ** 2,
+    credits: seeded.between(0, credits),
+  })
+  return { credits, smallerPrices: seeded.pick([[], [smaller(20)], [smaller(15), smaller(25)]]) }
+}
+
 const empty = { deposits: {}, processes: {}, paused: {} }
 
 const beginSql = `
   with given as (
     select * from json_to_recordset($1) as given
-      (id text, account text, model text, credits bigint, "isSync" boolean, uploads json)
+      (id text, account text, model text, credits bigint, "smallerPrices" jsonb, "isSync" boolean, uploads json)
   ), owners as (
     select *, row_number() over () as number
     from json_to_recordset($2) as owners (id text, deposit bigint, held bigint)
@@ -86,10 +97,10 @@ const beginSql = `
     from owners
   ), tasks as (
     insert into task (task_id, account_id, key_id, route, family, model, action, request, fingerprint, credits,
-      deadline_at, hard_end_at)
+      smaller_prices, deadline_at, hard_end_at)
     select id, account, 'key-' || account, route, 'B', model, 'edit',
       json_build_object('route', route, 'inputs', array['one'])::text, '', credits,
-      now() + interval '1 hour', now() + interval '2 hours'
+      nullif("smallerPrices", '[]'), now() + interval '1 hour', now() + interval '2 hours'
     from given, lateral (select case when "isSync" then 'images.edits' else 'images.tasks' end as route) asked
   ), entries as (
     insert into ledger (account_id, task_id, kind, credits, key_id)
@@ -139,7 +150,8 @@ export function chooseStep(
     process: seeded.pick(Object.keys(state.processes)),
     outcome: seeded.pick(outcomes),
     newTaskId: newTaskId(),
-    credits: seeded.between(0, 20),
+    ...pricesOf(seeded),
+    side: seeded.pick([0, 10, 20, 30]),
     isMild: seeded.chance(0.5),
   }
 }
@@ -261,7 +273,7 @@ const showSql = `
       (select string_agg(upload_id || case when sweep_after = 'infinity' then '=kept'
           when sweep_after > now() then '=later' else '=due' end, ',' order by upload_id collate "C")
         from upload u where u.task_id = id),
-      (select string_agg(kind, ',' order by entry_id) from ledger l where l.task_id = id))
+      (select string_agg(kind || '=' || credits, ',' order by entry_id) from ledger l where l.task_id = id))
     from unnest($1::text[]) with ordinality as known (id, place) left join task on task_id = id order by place
   ) || array(
     select concat_ws(' ', account_id, available, held, spent,

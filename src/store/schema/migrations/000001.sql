@@ -33,7 +33,7 @@ create table api_key (
 );
 
 -- What the submits of one period have taken from the budget of their key: the holds of live tasks, and what
--- was settled. A release takes its credits out again. Keys without a budget have no rows.
+-- was settled. A release or a refund takes its credits out again. Keys without a budget have no rows.
 create table budget_use (
   key_id text not null,
   starts_at timestamptz not null,
@@ -120,10 +120,11 @@ create table ledger (
     when 'withdraw' then credits > 0 and num_nonnulls(task_id, key_id, model) = 0
     when 'hold' then task_id is not null and model is null
     when 'settle' then num_nulls(task_id, key_id, model, channel) = 0
+    when 'refund' then credits > 0 and num_nulls(task_id, key_id, model, channel) = 0
     when 'release' then num_nulls(task_id, key_id, model) = 0
     else false end),
   check (topup_id is null or kind in ('deposit', 'withdraw')),
-  check (channel is null or kind in ('settle', 'release'))
+  check (channel is null or kind in ('settle', 'refund', 'release'))
 );
 create unique index ledger_topup on ledger (account_id, topup_id) where topup_id is not null;
 -- The ends of an account's tasks by time, with all that usage needs, so that usage reads this index alone
@@ -132,9 +133,11 @@ create index ledger_end on ledger (account_id, created_at) include (kind, model,
   where kind in ('settle', 'release');
 -- For the entries of an account (src/store/operator/listEntries.ts).
 create index ledger_account on ledger (account_id, created_at, entry_id);
--- A task has at most one hold, and at most one settle or release.
+-- A task has at most one hold, at most one settle or release, and at most one refund, which a settle makes whose image
+-- is smaller than asked. Settle and refund together are the hold.
 create unique index ledger_one_hold on ledger (task_id) where kind = 'hold';
 create unique index ledger_one_end on ledger (task_id) where kind in ('settle', 'release');
+create unique index ledger_one_refund on ledger (task_id) where kind = 'refund';
 
 create function is_append_only() returns trigger language plpgsql as $$
 begin
@@ -200,6 +203,11 @@ create table task (
   traceparent text,
   -- The price, which is held at submit.
   credits bigint not null check (credits >= 0),
+  -- What images of fewer pixels cost, at the prices of the submit: `[{"belowPixels", "credits"}]`, as in
+  -- src/domain/models/smallerPrices.ts. Null: every image costs the price.
+  smaller_prices jsonb,
+  -- What went back of the price at the end, because the image is smaller than asked.
+  refunded bigint not null default 0 check (refunded between 0 and credits),
 
   -- The status, and when it changed. A task is live while `completed_at` is null.
   status text not null default 'queued' check (status in ('queued', 'processing', 'succeeded', 'failed')),
@@ -242,6 +250,9 @@ create table task (
   asset_mime_type text,
   asset_bytes bigint,
   asset_sha256 text,
+  -- In pixels. Null: not known.
+  asset_width integer,
+  asset_height integer,
   -- The native response without the image bytes, as JSON text. It is kept until the image's bytes are swept,
   -- so that a lookup does not need the blob store.
   native_response text,
@@ -466,6 +477,15 @@ create function refuse(reason text, details json default null) returns boolean l
 begin
   raise exception using errcode = 'DR001', message = reason, detail = coalesce(details::text, '');
 end $$;
+
+-- What goes back of a price when the image has so many pixels. Nothing, when these are not known (null) or no smaller
+-- price is.
+create function refund_of(price bigint, smaller_prices jsonb, pixels bigint) returns bigint
+language sql immutable as $$
+  select coalesce((
+    select price - credits from jsonb_to_recordset(smaller_prices) as smaller ("belowPixels" bigint, credits bigint)
+    where pixels < "belowPixels" order by "belowPixels" limit 1), 0)
+$$;
 
 -- Refuses a new task that is beyond the limit of live tasks. The statement that holds the price asks this for the row of
 -- the balance. PostgreSQL asks again when it had to wait for the lock of the row, or found a newer version of it. Every

@@ -122,6 +122,8 @@ function factsOf(story) {
     [fields.action, [story.action, story.size, story.quality].filter(Boolean).join(' · ')],
     [fields.route, code(story.route)],
     [fields.credits, numberText(story.credits)],
+    [fields.charged, story.charged === undefined ? undefined : numberText(story.charged)],
+    [fields.delivered, story.delivered],
     [fields.created_at, when(story.created_at)],
     [fields.deadline_at, when(story.deadline_at)],
     [fields.expires_at, story.expires_at && when(story.expires_at)],

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { aspectRatios, inputMimeTypes, tierSizes } from '../domain/models/models.ts'
+import { aspectRatios, inputMimeTypes, thinkingLevels, tierSizes } from '../domain/models/models.ts'
 
 /**
  * The part of Google's `generateContent` request that Darkroom supports, in camelCase. Every object is
@@ -54,13 +54,7 @@ const safetySetting = z.strictObject({
 const thinkingConfig = z.strictObject({
   includeThoughts: z.boolean().exactOptional(),
   thinkingBudget: z.int().min(-1).exactOptional(),
-  thinkingLevel: upperCased([
-    'THINKING_LEVEL_UNSPECIFIED',
-    'MINIMAL',
-    'LOW',
-    'MEDIUM',
-    'HIGH',
-  ]).exactOptional(),
+  thinkingLevel: upperCased(['THINKING_LEVEL_UNSPECIFIED', ...thinkingLevels]).exactOptional(),
 })
 
 const generationConfig = z.strictObject({

@@ -41,7 +41,8 @@ export function parseContentRequest(
   if (!parsed.ok) return parsed
   const wrong = wrongImage(declaredTypes(parsed.value), images)
   if (wrong !== undefined) return fail(wrong)
-  const { aspectRatio, imageSize } = parsed.value.generationConfig?.imageConfig ?? {}
+  const { imageConfig = {}, thinkingConfig } = parsed.value.generationConfig ?? {}
+  const { aspectRatio, imageSize } = imageConfig
   return succeed({
     request: {
       route,
@@ -55,14 +56,18 @@ export function parseContentRequest(
     paramNames: {
       size: paramPath(rename([...imageConfigPath, 'imageSize'])),
       aspectRatio: paramPath(rename([...imageConfigPath, 'aspectRatio'])),
+      thinkingConfig: paramPath(rename(thinkingConfigPath)),
+      thinkingLevel: paramPath(rename([...thinkingConfigPath, 'thinkingLevel'])),
     },
   })
 }
 
-/** The request, and how the client wrote the names of the two fields that a model may not support. */
+/** The request, and how the client wrote the names of the fields that a model may not support. */
 type ParsedContent = {
   readonly request: UnstoredRequest
-  readonly paramNames: { readonly size: string; readonly aspectRatio: string }
+  readonly paramNames: Readonly<
+    Record<'size' | 'aspectRatio' | 'thinkingConfig' | 'thinkingLevel', string>
+  >
 }
 
 export type ContentRoute = Extract<Route, `v1beta.${string}`>
@@ -85,6 +90,7 @@ export function isContentImagePath(path: readonly (string | number)[]): boolean 
 }
 
 const imageConfigPath = ['generationConfig', 'imageConfig']
+const thinkingConfigPath = ['generationConfig', 'thinkingConfig']
 
 type Path = readonly PropertyKey[]
 

@@ -8,6 +8,7 @@ import {
   modelIds,
   qualities,
   sizesOf,
+  thinkingLevels,
 } from '../domain/models/models.ts'
 
 const name = z
@@ -133,6 +134,8 @@ const capabilities = z.strictObject({
   /** Whether the size is sent upstream. Default: the built-in value, or true when `sizes` adds a size. */
   sizeIsSent: z.boolean().optional(),
   aspectRatios: z.array(z.enum(aspectRatios)).optional(),
+  /** An empty list says that the model takes no `thinkingConfig`. */
+  thinkingLevels: z.array(z.enum(thinkingLevels)).optional(),
   usualDurationMs: z.int().min(1).max(3_600_000).optional(),
 })
 
@@ -159,10 +162,14 @@ function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
     if (size !== undefined) yield* foreignSizes(['prices', index, 'size'], model, [size])
   }
   for (const model of modelIds) {
-    const { sizes = [], aspectRatios: ratios = [] } = file.capabilities[model] ?? {}
+    const given = file.capabilities[model] ?? {}
+    const { sizes = [], aspectRatios: ratios = [], thinkingLevels: levels = [] } = given
     yield* foreignSizes(['capabilities', model, 'sizes'], model, sizes)
     if (familyOf(model) === 'B' && ratios.length > 0) {
       yield [['capabilities', model, 'aspectRatios'], 'models of this family take none']
+    }
+    if (familyOf(model) === 'B' && levels.length > 0) {
+      yield [['capabilities', model, 'thinkingLevels'], 'models of this family take none']
     }
   }
 }

@@ -1,5 +1,5 @@
-import type { AspectRatio, ImageSize, ModelId } from './models.ts'
-import { aspectRatios, pixelSizes } from './models.ts'
+import type { AspectRatio, ImageSize, ModelId, ThinkingLevel } from './models.ts'
+import { aspectRatios, pixelSizes, thinkingLevels } from './models.ts'
 
 /** What one model can do. The operator's file can override it for each model. */
 export type Capabilities = {
@@ -11,6 +11,8 @@ export type Capabilities = {
    */
   readonly sizeIsSent: boolean
   readonly aspectRatios: readonly AspectRatio[]
+  /** The accepted values of `thinkingLevel`. None: the model refuses every `thinkingConfig`. */
+  readonly thinkingLevels: readonly ThinkingLevel[]
   /** The usual duration of one call. Used only for `progress`. */
   readonly usualDurationMs: number
 }
@@ -32,43 +34,50 @@ const commonRatios: readonly AspectRatio[] = [
 
 /**
  * The capabilities that apply when the operator's file does not override them. They come from the vendors'
- * model pages.
+ * model pages. Gemini 2.5 answers 400 to any thinking, 3.1 to every level but two
+ * (https://ai.google.dev/gemini-api/docs/image-generation).
  */
 export const builtInCapabilities: CapabilityTable = {
   'familya-2.5-flash-image': {
     sizes: ['1K'],
     sizeIsSent: false,
     aspectRatios: commonRatios,
+    thinkingLevels: [],
     usualDurationMs: 12_000,
   },
   'familya-3.1-flash-lite-image': {
     sizes: ['1K'],
     sizeIsSent: false,
     aspectRatios,
+    thinkingLevels,
     usualDurationMs: 4_000,
   },
   'familya-3.1-flash-image': {
     sizes: ['1K', '2K', '4K'],
     sizeIsSent: true,
     aspectRatios,
+    thinkingLevels: ['MINIMAL', 'HIGH'],
     usualDurationMs: 30_000,
   },
   'familya-3-pro-image': {
     sizes: ['1K', '2K', '4K'],
     sizeIsSent: true,
     aspectRatios: commonRatios,
+    thinkingLevels,
     usualDurationMs: 15_000,
   },
   'familyb-image-2-web': {
     sizes: pixelSizes,
     sizeIsSent: true,
     aspectRatios: [],
+    thinkingLevels: [],
     usualDurationMs: 60_000,
   },
   'familyb-image-2-vip': {
     sizes: pixelSizes,
     sizeIsSent: true,
     aspectRatios: [],
+    thinkingLevels: [],
     usualDurationMs: 60_000,
   },
 }

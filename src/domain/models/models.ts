@@ -45,6 +45,10 @@ export type AspectRatio = (typeof aspectRatios)[number]
 export const qualities = ['low', 'medium', 'high', 'auto'] as const
 export type Quality = (typeof qualities)[number]
 
+/** The values of `thinkingLevel` on the v1beta routes, besides `THINKING_LEVEL_UNSPECIFIED`. */
+export const thinkingLevels = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'] as const
+export type ThinkingLevel = (typeof thinkingLevels)[number]
+
 export const actions = ['generate', 'edit'] as const
 export type Action = (typeof actions)[number]
 

@@ -41,8 +41,7 @@ export function parseContentRequest(
   if (!parsed.ok) return parsed
   const wrong = wrongImage(declaredTypes(parsed.value), images)
   if (wrong !== undefined) return fail(wrong)
-  const { imageConfig = {}, thinkingConfig } = parsed.value.generationConfig ?? {}
-  const { aspectRatio, imageSize } = imageConfig
+  const { aspectRatio, imageSize } = parsed.value.generationConfig?.imageConfig ?? {}
   return succeed({
     request: {
       route,

@@ -148,5 +148,7 @@ it('a content request is the same in either casing, and whatever the order of it
   expect(other).toHaveProperty('value.paramNames', {
     size: 'generation_config.image_config.image_size',
     aspectRatio: 'generation_config.image_config.aspect_ratio',
+    thinkingConfig: 'generation_config.thinking_config',
+    thinkingLevel: 'generation_config.thinking_config.thinking_level',
   })
 })

@@ -33,6 +33,8 @@ export type Launch = {
   readonly lockFd: number
   readonly say: Say
   readonly show: Show
+  /** Aborted when everything is told to end: no part starts any more. */
+  readonly stopping: AbortSignal
   /** Every started part, in the order of their start. */
   readonly children: Child[]
 }
@@ -58,9 +60,11 @@ const tailLinesMax = 12
 /**
  * Starts a part, waits until it is ready, and from then on keeps it running. The pause before a start doubles
  * with every process that ends quickly. Throws `ConfigError` when the part refuses its configuration, and
- * `StartError` with the last lines of its log when it ends in another way or is not ready in time.
+ * `StartError` with the last lines of its log when it ends in another way or is not ready in time. Throws too when
+ * everything is told to end.
  */
 export async function startChild(part: Part, launch: Launch): Promise<void> {
+  launch.stopping.throwIfAborted()
   const logPath = part.log && join(launch.dataDir, 'logs', `${part.log}.log`)
   const refusal =
     `${part.name} refuses its configuration, so it is not started again. ` +

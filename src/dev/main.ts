@@ -1,11 +1,11 @@
-// `npm start`: the whole service on one machine, until Ctrl-C or SIGTERM. A second signal stops at once.
+// `npm start`: the whole service on one machine, until Ctrl-C, SIGTERM, or the end of its terminal. At whatever stage, calls
+// under way finish first. A second signal stops at once.
 //
 // node src/dev/main.ts [--with PID]
 //
 // --with PID: ends at once when the process PID, the parent of this one, has ended. So nothing goes on when
 // npm is killed.
 import { rmSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inheritedEnvironment, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
@@ -23,6 +23,7 @@ import { requireFreePorts } from './ports.ts'
 import { startPostgres } from './postgres.ts'
 import { startService } from './service.ts'
 import { startSimulator } from './simulator/server.ts'
+import { onStopRequest } from './stopRequests.ts'
 import { provideTemporal, temporalAddresses } from './temporal.ts'
 import { createTerminal } from './terminal.ts'
 import { readStartConfig } from './variables.ts'
@@ -31,23 +32,13 @@ import { readStartConfig } from './variables.ts'
 const startTimeoutMs = 2_000
 /** How long to wait for the parts of a killed start. PostgreSQL writes a checkpoint before it ends. */
 const partsTimeoutMs = 60_000
-const parentPollMs = 250
-/**
- * npm forwards a Ctrl-C that the terminal has sent already. The same signal within this time is the same
- * Ctrl-C.
- */
-const sameSignalMs = 300
 
 /** PostgreSQL, Temporal and its UI, in the order of their start. */
 const embedded: Child[] = []
 /** The worker, the API and the admin process. */
 const services: Child[] = []
-let simulator: Awaited<ReturnType<typeof startSimulator>> | undefined
-let runtimePath: string | undefined
-let isReady = false
-let stopsAsked = 0
-let isStopping = false
-const lastAtMs = new Map<string, number>()
+const stopping = new AbortController()
+let stopped: Promise<void> | undefined
 /** Where the page reads what is under way, until Temporal is there or known to be missing. */
 let enginePath: string | undefined
 const { say, show } = createTerminal(process.stdout, (text) => {
@@ -56,13 +47,18 @@ const { say, show } = createTerminal(process.stdout, (text) => {
 
 // Every child process inherits this umask. So only this user can read what is written into DATA_DIR.
 process.umask(0o077)
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
-endWithParent()
+onStopRequest(() => {
+  say('\nStopping. Calls under way finish first. Ctrl-C again stops at once.')
+  void stop(0)
+})
 try {
   await start()
 } catch (error) {
-  const isForPeople = error instanceof ConfigError || error instanceof StartError
-  say(isForPeople ? error.message : String(error instanceof Error ? error.stack : error))
+  // A stop ends what the start waits for.
+  if (!stopping.signal.aborted) {
+    const isForPeople = error instanceof ConfigError || error instanceof StartError
+    say(isForPeople ? error.message : String(error instanceof Error ? error.stack : error))
+  }
   await stop(error instanceof ConfigError ? 2 : 1)
 }
 
@@ -87,7 +83,14 @@ async function start(): Promise<void> {
   await makePrivateFolder(dataDir, 'DATA_DIR')
   const lockFd = await lockDataDir(dataDir)
   await requireFreePorts(config)
-  const launch: Launch = { dataDir, lockFd, say, show, children: embedded }
+  const launch: Launch = {
+    dataDir,
+    lockFd,
+    say,
+    show,
+    stopping: stopping.signal,
+    children: embedded,
+  }
   const givenUrl = config.databaseUrl
   const postgres =
     givenUrl === undefined ? await startPostgres(config.postgresPort, launch) : undefined
@@ -100,16 +103,18 @@ async function start(): Promise<void> {
   })
   if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
   const parts = { databaseUrl, ...temporalAddresses(config) }
-  if (withSimulator) simulator = await startSimulator({ port: config.simulatorPort })
+  const simulator = withSimulator ? await startSimulator({ port: config.simulatorPort }) : undefined
   const environment = await serviceEnvironment(config, parts, simulator?.url)
   const keyPath = join(dataDir, 'demo-key')
   const key = onLoopback ? await openDemoAccount(keyPath, environment) : undefined
-  runtimePath = join(dataDir, runtimeFileName)
+  const runtimePath = join(dataDir, runtimeFileName)
+  // The CLI finds the service until the last call has finished, which may take minutes.
+  process.once('exit', () => rmSync(runtimePath, { force: true }))
   await writeSecretFile(runtimePath, JSON.stringify({ environment }, null, 2))
   const adminKeyPath = config.adminKeys === undefined ? join(dataDir, 'admin-key') : undefined
   const adminKeys = adminKeyPath && { ADMIN_KEYS: `local:${await embeddedSecret(adminKeyPath)}` }
   await startService(config, { ...environment, ...adminKeys }, { ...launch, children: services })
-  isReady = true
+  launch.stopping.throwIfAborted()
   say(announcement(config, adminKeyPath, key === undefined ? undefined : { key, keyPath }))
   void stopWhenRefused()
 }
@@ -143,47 +148,26 @@ function endProgress(): void {
 }
 
 function sayWithoutTemporal(error: unknown): void {
-  if (isStopping) return
+  if (stopping.signal.aborted) return
   say(
     'Darkroom works without Temporal: the worker carries out all tasks itself, and no UI shows their runs. ' +
       `Why there is none: ${error instanceof StartError ? error.message : String(error)}`,
   )
 }
 
-function onSignal(signal: NodeJS.Signals): void {
-  const nowMs = performance.now()
-  const isRepeat = nowMs - (lastAtMs.get(signal) ?? -Infinity) < sameSignalMs
-  lastAtMs.set(signal, nowMs)
-  if (isRepeat) return
-  stopsAsked += 1
-  // What still runs ends with this process.
-  if (stopsAsked > 1) process.exit(1)
-  if (!isReady) process.exit(0)
-  say('\nStopping. Calls under way finish first. Ctrl-C again stops at once.')
-  void stop(0)
+/**
+ * Ends what runs, and exits. Nothing starts any more, at whatever stage the start is. Each further call waits for the same
+ * stop, because a process of Darkroom that is told twice ends at once.
+ */
+function stop(exitCode: number): Promise<void> {
+  stopping.abort()
+  stopped ??= stopAll(exitCode)
+  return stopped
 }
 
-/**
- * Stops everything and exits. The CLI finds the service until the last call has finished, which may take
- * minutes.
- */
-async function stop(exitCode: number): Promise<void> {
-  isStopping = true
+async function stopAll(exitCode: number): Promise<void> {
   endProgress()
   await Promise.all(services.map((service) => service.stop()))
-  if (runtimePath !== undefined) await rm(runtimePath, { force: true })
-  await simulator?.close()
   for (const part of embedded.toReversed()) await part.stop()
   process.exit(exitCode)
-}
-
-function endWithParent(): void {
-  const [flag, parent] = process.argv.slice(2)
-  if (flag !== '--with') return
-  const look = () => {
-    // A stop that was asked for goes on, such as the one that a closed terminal asks for.
-    if (process.ppid !== Number(parent) && stopsAsked === 0) process.exit(1)
-  }
-  look()
-  setInterval(look, parentPollMs).unref()
 }

@@ -64,7 +64,7 @@ export async function provideTemporal(
     say(`Temporal is ready at ${temporalAddress}.`)
     return
   }
-  const programs = await findTemporal(show)
+  const programs = await findTemporal(launch)
   show("Starting Temporal's server")
   await startChild(
     {
@@ -178,7 +178,7 @@ function devServerArgs(config: StartConfig): readonly string[] {
 /** Starts the UI of the real server. The development server has its UI in the same process. */
 async function startUi(binDir: string, given: StartConfig, launch: Launch): Promise<void> {
   const { temporalPort, temporalUiPort: port, temporalNamespace: defaultNamespace } = given
-  const { dataDir, say } = launch
+  const { dataDir, say, stopping } = launch
   const root = join(dataDir, 'temporal-ui')
   const url = `http://127.0.0.1:${port}`
   const config = {
@@ -206,5 +206,7 @@ async function startUi(binDir: string, given: StartConfig, launch: Launch): Prom
     launch,
   )
   // Darkroom works without the UI.
-  await started.catch((error: unknown) => say(String(error)))
+  await started.catch((error: unknown) => {
+    if (!stopping.aborted) say(String(error))
+  })
 }

@@ -3,10 +3,10 @@ import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { Launch } from './child.ts'
 import { runCommand, StartError } from './command.ts'
 import type { GoTools } from './goTools.ts'
 import { buildGoTools, userCacheDir } from './goTools.ts'
-import type { Show } from './terminal.ts'
 
 /**
  * What runs as Temporal. `server`: the real server and its tools are in the folder `binDir`, whose name identifies their
@@ -38,10 +38,15 @@ const reasonCharsMax = 120
  * built with Go. Second is `temporal` on PATH. Third is the CLI that the SDK downloads. Throws `StartError` when there
  * is none.
  */
-export async function findTemporal(show: Show): Promise<TemporalPrograms> {
+export async function findTemporal({
+  show,
+  stopping,
+}: Pick<Launch, 'show' | 'stopping'>): Promise<TemporalPrograms> {
   const { env } = process
   const built = await buildGoTools(temporalTools, show)
   if (built.kind === 'built') return { kind: 'server', binDir: built.binDir }
+  // Ctrl-C ends the compiler too.
+  stopping.throwIfAborted()
   const onPath = await runCommand('temporal', ['--version'], { env, timeoutMs: versionTimeoutMs })
   if (onPath.ok) return { kind: 'dev-server', file: 'temporal', version: onPath.output }
   show('Downloading the Temporal CLI')

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { prettyFactory } from 'pino-pretty'
 import { defined } from '../domain/defined.ts'
 
 /**
@@ -45,27 +46,52 @@ type LogFields = { readonly [Name in (typeof textFields)[number]]?: string } & {
 
 export type Logger = ReturnType<typeof createLogger>
 
-/** Writes one JSON line per event to stdout. With `pretty`, writes readable lines for a terminal instead. */
+/**
+ * Writes one JSON line per event to stdout. With `pretty`, writes readable lines for a terminal instead. Lines that
+ * cannot be written are lost, and end nothing.
+ */
 export function createLogger(options: {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
   readonly process: 'api' | 'worker' | 'admin' | 'cli' | 'dev'
   readonly pretty: boolean
 }) {
   const base = { process: options.process }
-  const { level, pretty } = options
-  const log = pretty
-    ? pino({ level, base, transport: { target: 'pino-pretty', options: { ignore: 'process' } } })
-    : pino({
-        level,
-        base,
-        timestamp: pino.stdTimeFunctions.isoTime,
-        formatters: { level: (name) => ({ level: name }) },
-      })
-  const write =
+  const { level } = options
+  const write = createOutput()
+  const format = options.pretty ? prettyFactory({ ignore: 'process' }) : undefined
+  const log = format
+    ? pino({ level, base }, { write: (line) => write(format(line)) })
+    : pino(
+        {
+          level,
+          base,
+          timestamp: pino.stdTimeFunctions.isoTime,
+          formatters: { level: (name) => ({ level: name }) },
+        },
+        { write },
+      )
+  const logAt =
     (at: 'debug' | 'info' | 'warn' | 'error') =>
     (event: string, fields: LogFields = {}) =>
       log[at](pick(fields), event)
-  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+  return { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
+}
+
+/**
+ * Returns what writes lines to stdout, without waiting for them. After a failure the lines that still wait are lost, and
+ * the next one is tried again: a closed terminal fails for ever, a full disk only for a while.
+ */
+function createOutput(): (line: string) => void {
+  let output: ReturnType<typeof pino.destination> | undefined
+  const open = () => {
+    const opened = pino.destination({ sync: false })
+    opened.on('error', () => {
+      opened.destroy()
+      if (output === opened) output = undefined
+    })
+    return opened
+  }
+  return (line) => void (output ??= open()).write(line)
 }
 
 /**

@@ -15,6 +15,7 @@ it("a start says that the operator's Temporal does not answer, and takes it as s
     lockFd: 0,
     say: (line) => said.push(line),
     show: () => {},
+    stopping: new AbortController().signal,
     children: [],
   })
   expect(await until('the line', () => said[0])).toContain(

@@ -34,3 +34,23 @@ it('logs no field that it does not know', async () => {
     msg: 'broken',
   })
 })
+
+it.each([
+  ['lines of JSON', false],
+  ['lines for a terminal', true],
+])('a log that cannot be written loses %s, and ends nothing', async (_kind, pretty) => {
+  const script = `
+    import { setTimeout as sleep } from 'node:timers/promises'
+    import { createLogger } from '${source}'
+    const log = createLogger({ level: 'info', process: 'api', pretty: ${pretty} })
+    for (let n = 0; n < 5; n += 1) {
+      log.info('lost')
+      await sleep(50)
+    }
+    process.stderr.write('still here')`
+  // Every write to this device fails, like those to a terminal that was closed.
+  const command = ['-c', '"$0" "$@" >/dev/full', process.execPath]
+  const args = [...command, '--input-type=module', '--eval', script]
+  const { stderr } = await promisify(execFile)('sh', args, { timeout: 30_000 })
+  expect(stderr).toBe('still here')
+})

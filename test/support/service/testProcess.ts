@@ -11,6 +11,8 @@ type SpawnOptions = {
   readonly script: string
   readonly args?: readonly string[]
   readonly nodeFlags?: readonly string[]
+  /** What is run in place of the script, such as a terminal that runs it. */
+  readonly command?: readonly string[]
   /** Its variables, beside PATH, HOME and the cache of compiled code. */
   readonly environment: Readonly<Record<string, string>>
   /** The file that receives standard output and error. */
@@ -45,7 +47,9 @@ export function spawnTestProcess(options: SpawnOptions) {
   const log = openSync(logPath, 'a', 0o600)
   // An earlier process may have written to the same file.
   const { size: outputFrom } = fstatSync(log)
-  const child = spawn(process.execPath, [...nodeFlags, join(root, script), ...args], {
+  const ofScript = [process.execPath, ...nodeFlags, join(root, script), ...args]
+  const [file = '', ...line] = options.command ?? ofScript
+  const child = spawn(file, line, {
     env: { ...inherited(), ...environment },
     // Standard input is a pipe: with --exit-with-parent an API or a worker ends when this process is killed.
     stdio: ['pipe', log, log],

@@ -1,13 +1,17 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { defined } from '../../../src/domain/defined.ts'
 import type { Client } from '../clients/client.ts'
 import { createClient } from '../clients/client.ts'
 import { freeStartPorts } from '../ports.ts'
 import { spawnTestProcess } from '../service/testProcess.ts'
 
 const runtimeFile = z.object({ environment: z.record(z.string(), z.string()) })
+
+const script = fileURLToPath(new URL('../../../src/dev/main.ts', import.meta.url))
 
 /** Where this machine keeps files in memory, so that PostgreSQL need not wait for a disk. */
 export const memoryFolder = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -24,18 +28,23 @@ const parts = {
 
 export type SpawnedStart = Awaited<ReturnType<typeof spawnStart>>
 
+/** Returns the command line of what runs a shell command, such as a terminal. The shell is in npm's place. */
+export type Wrap = (command: string) => readonly [file: string, ...args: string[]]
+
 /**
  * Starts `src/dev/main.ts` on DATA_DIR, with free ports unless `environment` has others. What it prints goes to
- * the file `logPath`.
+ * the file `logPath`. With `wrap`, `signal` and `ended` are those of what runs it.
  */
 export async function spawnStart(
   dataDir: string,
   logPath: string,
   environment: Readonly<Record<string, string>> = {},
+  wrap?: Wrap,
 ) {
   const started = spawnTestProcess({
     script: 'src/dev/main.ts',
     args: ['--with', String(process.pid)],
+    ...defined({ command: wrap?.(`"${process.execPath}" "${script}" --with $$`) }),
     environment: {
       ...(await freeStartPorts()),
       DATA_DIR: dataDir,
@@ -46,9 +55,16 @@ export async function spawnStart(
     },
     logPath,
   })
-  const { pid, output } = started
+  const { output } = started
+  const mainPid = () => {
+    if (wrap === undefined) return started.pid
+    const main = processesOn(dataDir).find((line) => line.includes(`\0${script}\0`))
+    return Number(main?.split(' ')[0] ?? 0)
+  }
   return {
     ...started,
+    /** The process id of `src/dev/main.ts`, or 0 while there is none. */
+    mainPid,
     /**
      * Waits until it is ready, and until Temporal is, unless told otherwise. Returns the environment that it gave its
      * processes. Throws with its output.
@@ -65,6 +81,7 @@ export async function spawnStart(
     },
     /** The process id of a part, or 0 while there is none. */
     partPid: (part: keyof typeof parts) => {
+      const pid = mainPid()
       const children = readIfThere(`/proc/${pid}/task/${pid}/children`).trim().split(' ')
       const commandOf = (child: string) => readIfThere(`/proc/${child}/cmdline`)
       return Number(children.find((child) => commandOf(child).includes(parts[part])) ?? 0)

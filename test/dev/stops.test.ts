@@ -1,0 +1,198 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startSimulator } from '../../src/dev/simulator/server.ts'
+import type { Client, TaskRecord } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { generate } from '../support/clients/syncCalls.ts'
+import { freeStartPorts } from '../support/ports.ts'
+import {
+  simulatorFile,
+  upstreamCredentials,
+  writeOperatorFile,
+} from '../support/service/simulatorFile.ts'
+import { createSimulatorClient } from '../support/simulatorClient.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { SpawnedStart, Wrap } from '../support/stack/spawnStart.ts'
+import { demoClient, memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
+import { until } from '../support/timing.ts'
+
+// One DATA_DIR, on which `npm start` is ended in every way and started again. The upstream outlives the starts, so that it
+// has seen all of their calls. The tests depend on their order.
+
+let simulator: Awaited<ReturnType<typeof startSimulator>>
+let folder: string
+let dataDir: string
+let given: Readonly<Record<string, string>>
+let start: SpawnedStart
+let client: Client
+
+beforeAll(async () => {
+  simulator = await startSimulator({ port: 0, latency: 50, image: 'tiny' })
+  folder = mkdtempSync(join(memoryFolder, 'darkroom-stops-'))
+  dataDir = join(folder, 'data')
+  const bin = join(folder, 'bin')
+  mkdirSync(bin)
+  // Temporal's server is being built as long as a start runs.
+  writeFileSync(join(bin, 'go'), '#!/bin/sh\n[ "$1" != build ] || exec sleep 1000\n', {
+    mode: 0o755,
+  })
+  given = {
+    ...(await freeStartPorts()),
+    PATH: `${bin}:${process.env['PATH']}`,
+    XDG_CACHE_HOME: join(folder, 'cache'),
+    // What ends also writes its log to the terminal.
+    LOG_LEVEL: 'info',
+    ...upstreamCredentials,
+    DARKROOM_CONFIG: await writeOperatorFile(
+      join(folder, 'config.json'),
+      simulatorFile(simulator.url),
+    ),
+  }
+  await startReady()
+  return async () => {
+    start.signal('SIGKILL')
+    await until('the end of all parts', () => processesOn(dataDir).length === 0 || undefined)
+    await simulator.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}, stackStartMsMax)
+
+async function startReady(wrap?: Wrap): Promise<void> {
+  start = await spawnStart(dataDir, join(folder, 'log'), given, wrap)
+  const environment = await start.ready(stackStartMsMax, { withTemporal: false })
+  client = demoClient(dataDir, environment['PUBLIC_URL'])
+}
+
+/** Sends a signal to one process. There is none with the number 0, which would be this process and all others here. */
+function kill(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (!pid) throw new Error(`no process for ${signal}`)
+  process.kill(pid, signal)
+}
+
+const seen = () => createSimulatorClient(simulator.url)
+const submit = async (prompt: string) => (await client.accepted(generateBody({ prompt }))).task_id
+const statusOf = async (taskId: string) => {
+  const record: TaskRecord = JSON.parse(await (await client.lookup(taskId)).text())
+  return record.status
+}
+const allEnded = () =>
+  until('the end of all parts', () => processesOn(dataDir).length === 0 || undefined, 60_000)
+
+/** Has one call of each kind under way, ends the start by `end`, and lets the calls go on a second later. */
+async function assertCallsFinish(prompt: string, end: () => Promise<void> | void): Promise<void> {
+  const held = `${prompt} [sim:hold]`
+  const taskId = await submit(held)
+  const answer = generate(client, { prompt: held })
+  await seen().waitForCalls(2, { prompt })
+  await end()
+  await sleep(1_000)
+  expect(await seen().release({ prompt })).toBe(2)
+  expect((await answer).status).toBe(200)
+  await allEnded()
+  expect(readdirSync(dataDir)).not.toContain('runtime.json')
+  await startReady()
+  expect(await statusOf(taskId)).toBe('succeeded')
+  expect(await seen().calls({ prompt })).toHaveLength(2)
+}
+
+describe('calls under way finish, each made once, and the next start has their images', () => {
+  it(
+    'after a closed terminal, which counts once, however often kernel and shell tell of it',
+    async () => {
+      start.signal('SIGTERM')
+      await allEnded()
+      await startReady((command) => ['script', '-qec', `${command}; exit`, '/dev/null'])
+      await assertCallsFinish('Terminal', async () => {
+        const pid = start.mainPid()
+        // Closes the other end of the terminal.
+        start.signal('SIGKILL')
+        await sleep(600)
+        kill(pid, 'SIGHUP')
+      })
+    },
+    2 * stackStartMsMax,
+  )
+
+  it(
+    'after the reader of the output has gone, as `head` does',
+    async () => {
+      start.signal('SIGTERM')
+      await allEnded()
+      await startReady((command) => ['sh', '-c', `${command} | sed '/is ready/q'`])
+      await assertCallsFinish('Reader', () => {
+        // The next line of the output is that this part ended.
+        kill(start.partPid('admin'), 'SIGKILL')
+      })
+    },
+    2 * stackStartMsMax,
+  )
+
+  it(
+    'after Ctrl-C while the worker calls and the API is not ready yet',
+    async () => {
+      // A stopped start does not replace its worker, so that the task stays queued for the next start.
+      start.signal('SIGSTOP')
+      kill(start.partPid('worker'), 'SIGKILL')
+      const prompt = 'Early'
+      const taskId = await submit(`${prompt} [sim:hold]`)
+      start.signal('SIGKILL')
+      await allEnded()
+
+      start = await spawnStart(dataDir, join(folder, 'log'), given)
+      const api = await until('the API', () => start.partPid('api') || undefined, stackStartMsMax)
+      kill(api, 'SIGSTOP')
+      await seen().waitForCalls(1, { prompt }, 60_000)
+      start.signal('SIGINT')
+      await sleep(1_000)
+      kill(api, 'SIGCONT')
+      expect(start.output()).not.toContain('Darkroom is ready')
+      expect(await seen().release({ prompt })).toBe(1)
+      expect(await start.ended).toBe(0)
+      await startReady()
+      expect(await statusOf(taskId)).toBe('succeeded')
+      expect(await seen().calls({ prompt })).toHaveLength(1)
+    },
+    2 * stackStartMsMax,
+  )
+})
+
+describe('a start without calls ends at once, with 0, and says no error', () => {
+  const assertEndsAtOnce = async (signal: NodeJS.Signals) => {
+    start.signal(signal)
+    expect(await start.ended).toBe(0)
+    expect(start.output()).not.toMatch(/^\w*Error\b|unexpectedly|Darkroom is ready/m)
+    expect(readdirSync(dataDir)).not.toContain('runtime.json')
+  }
+
+  it('at Ctrl-C while it waits for what a killed start has left', async () => {
+    start.signal('SIGTERM')
+    await allEnded()
+    const lock = [join(dataDir, 'parts.lock'), 'sh', '-c', 'echo locked; exec sleep 1000']
+    const left = spawn('flock', ['--no-fork', ...lock])
+    await once(left.stdout, 'data')
+    start = await spawnStart(dataDir, join(folder, 'log'), given)
+    await until('the wait', () => start.output().includes('Waiting for the end') || undefined)
+    await assertEndsAtOnce('SIGINT')
+    left.kill()
+    await allEnded()
+  })
+
+  it.each([
+    ['SIGINT', 'postgres'],
+    ['SIGHUP', 'worker'],
+    ['SIGTERM', 'api'],
+  ] as const)(
+    'at %s while %s starts',
+    async (signal, part) => {
+      start = await spawnStart(dataDir, join(folder, 'log'), given)
+      await until(part, () => start.partPid(part) || undefined, stackStartMsMax)
+      await assertEndsAtOnce(signal)
+      await allEnded()
+    },
+    stackStartMsMax,
+  )
+})

@@ -82,8 +82,11 @@ const statusOf = async (taskId: string) => {
 const allEnded = () =>
   until('the end of all parts', () => processesOn(dataDir).length === 0 || undefined, 60_000)
 
-/** Has one call of each kind under way, ends the start by `end`, and lets the calls go on a second later. */
-async function assertCallsFinish(prompt: string, end: () => Promise<void> | void): Promise<void> {
+/**
+ * Has one call of each kind under way, ends the start by `end`, and lets the calls go on a second later. Returns what the
+ * caller got, what the next start says of the task, and how many calls there were.
+ */
+async function endDuringCalls(prompt: string, end: () => Promise<void> | void) {
   const held = `${prompt} [sim:hold]`
   const taskId = await submit(held)
   const answer = generate(client, { prompt: held })
@@ -91,13 +94,15 @@ async function assertCallsFinish(prompt: string, end: () => Promise<void> | void
   await end()
   await sleep(1_000)
   expect(await seen().release({ prompt })).toBe(2)
-  expect((await answer).status).toBe(200)
+  const { status: answered } = await answer
   await allEnded()
   expect(readdirSync(dataDir)).not.toContain('runtime.json')
   await startReady()
-  expect(await statusOf(taskId)).toBe('succeeded')
-  expect(await seen().calls({ prompt })).toHaveLength(2)
+  const { length: calls } = await seen().calls({ prompt })
+  return { answered, task: await statusOf(taskId), calls }
 }
+
+const whole = { answered: 200, task: 'succeeded', calls: 2 }
 
 describe('calls under way finish, each made once, and the next start has their images', () => {
   it(
@@ -106,13 +111,14 @@ describe('calls under way finish, each made once, and the next start has their i
       start.signal('SIGTERM')
       await allEnded()
       await startReady((command) => ['script', '-qec', `${command}; exit`, '/dev/null'])
-      await assertCallsFinish('Terminal', async () => {
+      const ended = await endDuringCalls('Terminal', async () => {
         const pid = start.mainPid()
         // Closes the other end of the terminal.
         start.signal('SIGKILL')
         await sleep(600)
         kill(pid, 'SIGHUP')
       })
+      expect(ended).toEqual(whole)
     },
     2 * stackStartMsMax,
   )
@@ -123,10 +129,11 @@ describe('calls under way finish, each made once, and the next start has their i
       start.signal('SIGTERM')
       await allEnded()
       await startReady((command) => ['sh', '-c', `${command} | sed '/is ready/q'`])
-      await assertCallsFinish('Reader', () => {
+      const ended = await endDuringCalls('Reader', () => {
         // The next line of the output is that this part ended.
         kill(start.partPid('admin'), 'SIGKILL')
       })
+      expect(ended).toEqual(whole)
     },
     2 * stackStartMsMax,
   )
@@ -161,11 +168,12 @@ describe('calls under way finish, each made once, and the next start has their i
 })
 
 describe('a start without calls ends at once, with 0, and says no error', () => {
-  const assertEndsAtOnce = async (signal: NodeJS.Signals) => {
+  const endBy = async (signal: NodeJS.Signals) => {
     start.signal(signal)
-    expect(await start.ended).toBe(0)
+    const end = await start.ended
     expect(start.output()).not.toMatch(/^\w*Error\b|unexpectedly|Darkroom is ready/m)
     expect(readdirSync(dataDir)).not.toContain('runtime.json')
+    return end
   }
 
   it('at Ctrl-C while it waits for what a killed start has left', async () => {
@@ -176,7 +184,7 @@ describe('a start without calls ends at once, with 0, and says no error', () => 
     await once(left.stdout, 'data')
     start = await spawnStart(dataDir, join(folder, 'log'), given)
     await until('the wait', () => start.output().includes('Waiting for the end') || undefined)
-    await assertEndsAtOnce('SIGINT')
+    expect(await endBy('SIGINT')).toBe(0)
     left.kill()
     await allEnded()
   })
@@ -190,7 +198,7 @@ describe('a start without calls ends at once, with 0, and says no error', () => 
     async (signal, part) => {
       start = await spawnStart(dataDir, join(folder, 'log'), given)
       await until(part, () => start.partPid(part) || undefined, stackStartMsMax)
-      await assertEndsAtOnce(signal)
+      expect(await endBy(signal)).toBe(0)
       await allEnded()
     },
     stackStartMsMax,

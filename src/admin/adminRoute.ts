@@ -3,7 +3,7 @@ import type { AdminCaller } from './authorize.ts'
 import type { AdminOperator, AdminParts, AdminRoute } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { inputMimeTypes } from '../domain/models/models.ts'
-import { succeed } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
 import { sendJson, sendStream } from '../http/answers/sendBody.ts'
 import type { HttpFailure, RouteContext } from '../http/context.ts'
 import type { ErrorName } from '../http/errorNames.ts'
@@ -12,6 +12,7 @@ import { describeInput, receiveInput } from '../http/intake/receiveInput.ts'
 import type { Answer, Route } from '../http/route.ts'
 import { json } from '../http/route.ts'
 import { camelCase } from '../http/router.ts'
+import { wrongPathId } from '../http/intake/wrongPathId.ts'
 import type { Done, OperationFailure } from '../operations/operation.ts'
 import { failureText } from '../operations/operation.ts'
 import type { StoredImage } from '../operations/taskContents.ts'
@@ -140,6 +141,8 @@ function route(
   }
 
   async function receive({ largeBodies }: AdminParts, context: RouteContext, payer: string) {
+    const wrongId = wrongPathId(context)
+    if (wrongId !== undefined) return fail(wrongId)
     const given = Object.fromEntries(names.map((name) => [name, context.params[camelCase(name)]]))
     const path = parseFields(params, given)
     if (!path.ok) return path

@@ -4,9 +4,11 @@ import { shortTime, table, valueOf } from './answer.ts'
 import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
+import { pauseReasonDefault } from '../domain/upstream/channel.ts'
 import type { ChannelCheckJson } from '../operations/channels.ts'
 import * as channels from '../operations/channels.ts'
 import type { ChannelJson } from '../store/channels/channelAdmin.ts'
+import { parseReason } from './parse.ts'
 
 /** Makes the commands `channel list`, `pause`, `resume` and `check`. */
 export function channelCommands(context: CliContext): Command {
@@ -34,7 +36,7 @@ function pause(context: CliContext): Command {
     'start no new calls on a channel; tasks wait, and synchronous calls without another one fail',
     'channel pause a-main --reason "key rotation"',
   )
-    .option('--reason <text>', 'reason to show in channel list', 'paused by the operator')
+    .option('--reason <text>', 'reason to show in channel list', parseReason, pauseReasonDefault)
     .action(async (name: string, { reason }: { readonly reason: string }) => {
       const paused = await channels.pauseChannel(await context.operator(), { name, reason })
       context.show(channelAnswer(valueOf(paused)))

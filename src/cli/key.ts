@@ -7,7 +7,7 @@ import type { Budget } from '../domain/accounts/budget.ts'
 import { defined } from '../domain/defined.ts'
 import * as keys from '../operations/keys.ts'
 import type { KeyJson } from '../store/accounts/apiKeys.ts'
-import { parseBudget, parseBudgetOrNone, parseDaysAsMs } from './parse.ts'
+import { parseBudget, parseBudgetOrNone, parseDaysAsMs, parseKeyId } from './parse.ts'
 
 /** Makes the commands `key create`, `list`, `budget` and `revoke`. */
 export function keyCommands(context: CliContext): Command {
@@ -74,7 +74,7 @@ function budget(context: CliContext): Command {
     'key budget key_8xKQm2vT0aYc4hLd 5000/day',
     'key budget key_8xKQm2vT0aYc4hLd none',
   )
-    .argument('<key-id>', 'the key')
+    .argument('<key-id>', 'the key', parseKeyId)
     .argument('<budget>', 'credits per hour, day, week or month in UTC, or none', parseBudgetOrNone)
     .action(async (keyId: string, limit: Budget | undefined) => {
       const wanted = { keyId, ...defined({ budget: limit }) }
@@ -88,12 +88,14 @@ function budget(context: CliContext): Command {
  */
 function revoke(context: CliContext): Command {
   return createCommand(
-    'revoke <key-id>',
+    'revoke',
     'revoke an API key at once; tasks that it submitted continue',
     'key revoke key_8xKQm2vT0aYc4hLd',
-  ).action(async (keyId: string) => {
-    context.show(keyAnswer(valueOf(await keys.revokeApiKey(await context.operator(), keyId))))
-  })
+  )
+    .argument('<key-id>', 'the key', parseKeyId)
+    .action(async (keyId: string) => {
+      context.show(keyAnswer(valueOf(await keys.revokeApiKey(await context.operator(), keyId))))
+    })
 }
 
 function keyAnswer(key: KeyJson): Answer {

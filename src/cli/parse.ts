@@ -13,10 +13,12 @@ import {
   requestsLimitMax,
   requestsPeriods,
 } from '../domain/accounts/limits.ts'
-import { taskIdPattern } from '../domain/ids.ts'
+import type { IdName } from '../domain/ids.ts'
+import { wrongId } from '../domain/ids.ts'
 import type { Since } from '../domain/lists/since.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { isModelId, modelIds } from '../domain/models/models.ts'
+import { pauseReasonForm, pauseReasonPattern } from '../domain/upstream/channel.ts'
 
 // The functions of this file parse arguments and options. Each throws `InvalidArgumentError` for a wrong value,
 // which Commander reports as wrong usage, with exit code 2.
@@ -106,10 +108,24 @@ export function parseLiveTasks(text: string): number | 'none' {
   return text === 'none' ? text : parseLiveTasksLimit(text)
 }
 
-/** Parses a task id. Checks only its form, not whether the task exists. */
-export function parseTaskId(text: string): string {
-  if (taskIdPattern.test(text)) return text
-  throw new InvalidArgumentError('A task id is task_ followed by 32 letters or digits.')
+export const parseTaskId = idParser('task_id')
+export const parseKeyId = idParser('key_id')
+export const parseWebhookId = idParser('webhook_id')
+export const parseDeliveryId = idParser('delivery_id')
+
+/** Makes a parser of ids. It checks their form alone, not whether something has the id. */
+function idParser(name: IdName) {
+  return (text: string): string => {
+    const why = wrongId(name, text)
+    if (why === undefined) return text
+    throw new InvalidArgumentError(why)
+  }
+}
+
+/** Parses the reason of a pause. */
+export function parseReason(text: string): string {
+  if (pauseReasonPattern.test(text)) return text
+  throw new InvalidArgumentError(`A reason is ${pauseReasonForm}.`)
 }
 
 const unitsMs: ReadonlyMap<string, number> = new Map([

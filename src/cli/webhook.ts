@@ -11,7 +11,7 @@ import type { RedeliveredMany } from '../operations/webhooks.ts'
 import * as webhooks from '../operations/webhooks.ts'
 import type { DeliveryJson } from '../store/webhooks/deliveries.ts'
 import type { WebhookJson } from '../store/webhooks/webhookAdmin.ts'
-import { parseLimit } from './parse.ts'
+import { parseDeliveryId, parseLimit, parseWebhookId } from './parse.ts'
 
 /** Makes the commands `webhook list`, `deliveries`, `redeliver`, `disable` and `delete`. */
 export function webhookCommands(context: CliContext): Command {
@@ -38,10 +38,11 @@ type DeliveriesOptions = { readonly limit: number; readonly status?: DeliveryJso
 
 function deliveries(context: CliContext): Command {
   return createCommand(
-    'deliveries <webhook>',
+    'deliveries',
     'list the deliveries of a webhook with their tries, newest first',
     'webhook deliveries wh_0123456789ABCDEFGHIJKLMN --status pending',
   )
+    .argument('<webhook>', 'webhook id', parseWebhookId)
     .addOption(
       new Option('--status <status>', 'only deliveries with this status').choices([
         'pending',
@@ -65,8 +66,8 @@ function redeliver(context: CliContext): Command {
     'webhook redeliver whd_0123456789abcdef0123456789abcdef',
     'webhook redeliver --webhook wh_0123456789ABCDEFGHIJKLMN --dry-run',
   )
-    .argument('[delivery]', 'delivery id')
-    .option('--webhook <webhook>', 'all failed deliveries of this webhook')
+    .argument('[delivery]', 'delivery id', parseDeliveryId)
+    .option('--webhook <webhook>', 'all failed deliveries of this webhook', parseWebhookId)
   return withManyOptions(command, 'deliveries', 'made again').action(
     async (
       deliveryId: string | undefined,
@@ -100,24 +101,28 @@ function redeliveredAnswer(result: RedeliveredMany): Answer {
 
 function disable(context: CliContext): Command {
   return createCommand(
-    'disable <webhook>',
+    'disable',
     'disable a webhook: its pending deliveries fail; its account can enable it again',
     'webhook disable wh_0123456789ABCDEFGHIJKLMN',
-  ).action(async (webhookId: string) => {
-    const json = valueOf(await webhooks.disableWebhook(await context.operator(), webhookId))
-    context.show({ json, text: 'Disabled. Its pending deliveries fail.' })
-  })
+  )
+    .argument('<webhook>', 'webhook id', parseWebhookId)
+    .action(async (webhookId: string) => {
+      const json = valueOf(await webhooks.disableWebhook(await context.operator(), webhookId))
+      context.show({ json, text: 'Disabled. Its pending deliveries fail.' })
+    })
 }
 
 function remove(context: CliContext): Command {
   return createCommand(
-    'delete <webhook>',
+    'delete',
     'delete a webhook: its pending deliveries fail; its account can register another',
     'webhook delete wh_0123456789ABCDEFGHIJKLMN',
-  ).action(async (webhookId: string) => {
-    const json = valueOf(await webhooks.deleteWebhook(await context.operator(), webhookId))
-    context.show({ json, text: 'Deleted. Its pending deliveries fail.' })
-  })
+  )
+    .argument('<webhook>', 'webhook id', parseWebhookId)
+    .action(async (webhookId: string) => {
+      const json = valueOf(await webhooks.deleteWebhook(await context.operator(), webhookId))
+      context.show({ json, text: 'Deleted. Its pending deliveries fail.' })
+    })
 }
 
 function webhookTable(listed: readonly WebhookJson[]): string {

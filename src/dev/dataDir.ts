@@ -4,11 +4,14 @@ import { closeSync, openSync } from 'node:fs'
 import { chmod, lstat, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from './command.ts'
+import { withTimeout } from '../domain/withTimeout.ts'
 
 /** A lock on a file, which this process holds until `release`, and which children may hold too. */
 export type FileLock = { readonly fd: number; readonly release: () => void }
 
 const lockPollMs = 200
+/** Limit for making a folder. */
+const makeFolderMsMax = 10_000
 
 /**
  * Opens a file and locks it. While another process holds the lock, calls `onWait` once and waits. Returns
@@ -43,13 +46,17 @@ export async function lockFile(
  * Creates a folder that only this user can enter. If the folder exists, takes the rights of other users away.
  * From then on nobody else can put anything into it, so its content needs no further check.
  *
- * Throws `StartError` when another user owns the folder, or owns a link of that name: that user could replace
+ * Throws `StartError` when the folder cannot be made in time. Throws it too when another user owns the folder, or owns a link of that name: that user could replace
  * any file in it, and root would follow the links that the user has planted.
  *
  * @param variable the environment variable by which the operator chooses another folder.
  */
 export async function makePrivateFolder(path: string, variable: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 })
+  // Node tries for ever to make a folder in one that takes none, such as `/proc`.
+  const make = () => mkdir(path, { recursive: true, mode: 0o700 })
+  await withTimeout(makeFolderMsMax, make).catch((error: Error) => {
+    throw new StartError(`${path} cannot be made (${variable}): ${error.message}`)
+  })
   const user = process.getuid?.()
   // Windows has no owners and modes of this kind.
   if (user === undefined) return

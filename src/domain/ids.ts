@@ -27,10 +27,27 @@ export function newTaskId(): string {
 }
 
 /**
- * The form of a task id. Any other text in a path is a 400. A text of this form is a 404 if the caller has no
- * task with this id.
+ * The form of every id that clients and operators name, by the name of its parameter. Any other text names nothing, so
+ * it is wrong usage: 400 over HTTP, exit code 2 of the CLI. An id of the right form that nothing has is not found.
  */
-export const taskIdPattern = /^task_[0-9A-Za-z]{32}$/
+export const idForms = {
+  account_id: { pattern: /^acct_[0-9A-Za-z]{16}$/, words: 'acct_ and 16 letters or digits' },
+  key_id: { pattern: /^key_[0-9A-Za-z]{16}$/, words: 'key_ and 16 letters or digits' },
+  task_id: { pattern: /^task_[0-9A-Za-z]{32}$/, words: 'task_ and 32 letters or digits' },
+  webhook_id: { pattern: /^wh_[0-9A-Za-z]{24}$/, words: 'wh_ and 24 letters or digits' },
+  // PostgreSQL makes delivery ids, in the statement that ends the task.
+  delivery_id: {
+    pattern: /^whd_[0-9a-f]{32}$/,
+    words: 'whd_ and 32 digits or letters from a to f',
+  },
+} as const
+export type IdName = keyof typeof idForms
+
+/** Returns what is wrong with a text that should be an id, as a sentence, or `undefined`. Checks its form alone. */
+export function wrongId(name: IdName, text: string): string | undefined {
+  const { pattern, words } = idForms[name]
+  return pattern.test(text) ? undefined : `The ${name.replace('_', ' ')} must be ${words}.`
+}
 
 /**
  * Returns the prefix of the blob keys of one upload: `in…` for inputs, `an…` for an answer. Two tasks never

@@ -7,7 +7,6 @@ import { webhooksMax } from '../domain/webhooks/webhook.ts'
 const errors = {
   not_http: [400, 'The request is not valid HTTP.', 'invalid_request'],
   invalid_request: [400],
-  malformed_task_id: [400, '', 'invalid_request'],
   invalid_json: [400],
   invalid_value: [400],
   missing_required_parameter: [400],

@@ -9,6 +9,7 @@ import type { InputSchema } from './intake/receiveInput.ts'
 import { describeInput, receiveInput } from './intake/receiveInput.ts'
 import type { Route } from './route.ts'
 import { json } from './route.ts'
+import { wrongPathId } from './intake/wrongPathId.ts'
 import type { Result } from '../domain/result.ts'
 import { noFields } from '../schema/parseFields.ts'
 
@@ -18,7 +19,7 @@ import { noFields } from '../schema/parseFields.ts'
 type Declaration<Input> = Omit<AccountRoute, 'extension' | 'query' | 'body' | 'handler'> & {
   /** Absent for a route that takes none. */
   readonly input?: InputSchema<Input>
-  /** Gets the checked input of its request. */
+  /** Gets the checked input of its request, and ids of the right form in its path. */
   readonly handler: (
     parts: ApiParts,
   ) => (context: RouteContext, caller: Caller, input: Input) => Promise<HttpFailure | undefined>
@@ -43,7 +44,8 @@ export function extensionRoute({
       return async (context, caller) => {
         const { largeBodies } = parts
         const checked = await receiveInput(context, input, { largeBodies, payer: caller.accountId })
-        return checked.ok ? handle(context, caller, checked.value) : checked.failure
+        if (!checked.ok) return checked.failure
+        return wrongPathId(context) ?? handle(context, caller, checked.value)
       }
     },
   })

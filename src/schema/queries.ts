@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { usageGroups } from '../domain/accounts/usage.ts'
-import { taskIdPattern } from '../domain/ids.ts'
+import type { IdName } from '../domain/ids.ts'
+import { idForms } from '../domain/ids.ts'
 import { actions, modelIds } from '../domain/models/models.ts'
 import { publicStatuses } from '../domain/tasks/task.ts'
 import { instantParameter } from './instant.ts'
@@ -21,12 +22,13 @@ export const limitParameter = z
   .meta({ description: 'How many rows to return at most.' })
 
 /** The query of a list whose rows have such ids. */
-export function pageQuery(idPattern: RegExp, row: string) {
+export function pageQuery(name: IdName) {
+  const row = name.replace('_id', '')
   return z.strictObject({
     limit: limitParameter,
     after: z
       .string()
-      .regex(idPattern, { error: `the id of a ${row} from the previous page` })
+      .regex(idForms[name].pattern, { error: `the id of a ${row} from the previous page` })
       .optional()
       .meta({ description: 'The last id of the previous page. The list continues after it.' }),
   })
@@ -45,7 +47,7 @@ export const createdBetween = {
 }
 
 /** The query of `GET /v1/tasks`. */
-export const taskListQuery = pageQuery(taskIdPattern, 'task').extend({
+export const taskListQuery = pageQuery('task_id').extend({
   status: z.enum(publicStatuses).optional().meta({ description: 'Only tasks with this status.' }),
   model: z.enum(modelIds).optional().meta({ description: 'Only tasks of this model.' }),
   action: z.enum(actions).optional().meta({ description: 'Only tasks with this action.' }),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { deliveryIdPattern, webhookEvents, webhookIdPattern } from '../domain/webhooks/webhook.ts'
+import { webhookEvents } from '../domain/webhooks/webhook.ts'
 import { pageQuery } from './queries.ts'
 
 /** The body of `POST /v1/webhooks`. */
@@ -16,7 +16,7 @@ export const newWebhook = z.strictObject({
 })
 
 /** The query of `GET /v1/webhooks`. */
-export const webhooksQuery = pageQuery(webhookIdPattern, 'webhook')
+export const webhooksQuery = pageQuery('webhook_id')
 
 /** The query of `GET /v1/webhooks/{id}/deliveries`. */
-export const deliveriesQuery = pageQuery(deliveryIdPattern, 'delivery')
+export const deliveriesQuery = pageQuery('delivery_id')

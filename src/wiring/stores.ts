@@ -1,7 +1,9 @@
 import type { Pool } from 'pg'
 import { openBlobStore } from '../blobs/openBlobStore.ts'
 import type { Config } from '../config.ts'
+import { ConfigError } from '../config/configError.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
+import { withTimeout } from '../domain/withTimeout.ts'
 import { reached } from './databases.ts'
 import type { Database } from './databases.ts'
 import { explaining } from './explaining.ts'
@@ -15,6 +17,11 @@ type StoresOptions = Omit<PoolOptions, 'databaseUrl' | 'onConnectionError'> & {
   readonly database: Database
 }
 
+const unusable = 'BLOB_STORE cannot be used'
+
+/** Limit for opening the blob store. A folder in a mount that hangs, or in `/proc`, is never made. */
+const openMsMax = 10_000
+
 /** PostgreSQL and the blob store of one process. */
 export type Stores = {
   readonly pool: Pool
@@ -23,7 +30,7 @@ export type Stores = {
 }
 
 /**
- * Opens PostgreSQL and the blob store. Throws when one cannot be used, when the schema is older than this code, and
+ * Opens PostgreSQL and the blob store. Throws `ConfigError` when the place of the blob store cannot be made or found in time. Throws when one cannot be used, when the schema is older than this code, and
  * when the blob store belongs to another database.
  */
 export async function openStores(
@@ -31,8 +38,8 @@ export async function openStores(
   log: Logger,
   { database, ...options }: StoresOptions,
 ): Promise<Stores> {
-  const cannotBeUsed = explaining('BLOB_STORE cannot be used')
-  const blobStore = await openBlobStore(config.blobStoreUrl).catch(cannotBeUsed)
+  const open = () => openBlobStore(config.blobStoreUrl)
+  const blobStore = await withTimeout(openMsMax, open).catch(explaining(unusable, ConfigError))
   const pool = createPool({
     ...options,
     databaseUrl: database.url,
@@ -43,7 +50,7 @@ export async function openStores(
     await blobStore.close()
   }
   try {
-    const storeId = await blobStore.store.storeId().catch(cannotBeUsed)
+    const storeId = await blobStore.store.storeId().catch(explaining(unusable))
     await reached(database, async () => {
       await requireSchema(pool)
       await claimStoreId(pool, storeId)

@@ -161,6 +161,10 @@ describe('channels', () => {
   it('are paused and resumed, and read as the command line shows them', async () => {
     const name = newName()
     await ensureChannels(service.pool, [name])
+    for (const reason of ['', ' ', 'x'.repeat(301)]) {
+      const refused = await admin.post(`/admin/v1/channels/${name}/pause`, { reason })
+      expect([refused.status, refused.json.error.param]).toEqual([400, 'reason'])
+    }
     const paused = await admin.post(`/admin/v1/channels/${name}/pause`, { reason: 'maintenance' })
     expect(paused.json).toMatchObject({ name, pause_reason: 'maintenance', cooldowns: [] })
     const { json } = await admin.get('/admin/v1/channels')

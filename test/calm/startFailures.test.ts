@@ -40,6 +40,19 @@ describe.concurrent('a process', () => {
   })
 
   it.for([
+    ['that takes no folder', '/proc/darkroom', 'no answer in 10000 ms'],
+    ['below a file', '/dev/null/darkroom', 'ENOTDIR'],
+  ] as const)(
+    'refuses a blob store %s with the name of its variable and the exit code of a wrong setting',
+    async ([_what, folder, why], { onTestFinished }) => {
+      const wrong = { BLOB_STORE: `file://${folder}` }
+      await expect(startWith('worker', wrong, onTestFinished)).rejects.toThrow(
+        new RegExp(`its start \\(2\\)[^]*^BLOB_STORE cannot be used: ${why}`, 'm'),
+      )
+    },
+  )
+
+  it.for([
     ['api', 'INTERNAL_PORT'],
     ['admin', 'ADMIN_PORT'],
   ] as const)(

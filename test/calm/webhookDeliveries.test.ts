@@ -102,7 +102,7 @@ describe.concurrent('deliveries', () => {
       data: { task_id: taskId, status: 'succeeded' },
     })
     expect(third).not.toContain('"result"')
-    const missing = await client.call('POST', redeliver.replace(/whd_\w/, 'whd_z'))
+    const missing = await client.call('POST', redeliver.replace(/whd_\w+/, `whd_${'0'.repeat(32)}`))
     expect(missing).toMatchObject({ status: 404, body: { error: { code: 'delivery_not_found' } } })
   })
 

@@ -45,6 +45,8 @@ describe('wrong usage of the CLI', () => {
     ['a retry of one task and of many', ['task', 'retry', id, '--code', 'upstream_error']],
     ['a dry run for one task', ['task', 'retry', id, '--dry-run']],
     ['a cancel of ended tasks', ['task', 'cancel', '--status', 'failed']],
+    ['a pause for no reason', ['channel', 'pause', 'a', '--reason', '']],
+    ['a pause for a blank', ['channel', 'pause', 'a', '--reason', ' ']],
     ['a redelivery without deliveries', ['webhook', 'redeliver', '--dry-run']],
   ])('gives exit code 2 and a message on standard error: %s', async (_name, args) => {
     const { exitCode, out, err } = await run(...args)
@@ -70,12 +72,12 @@ describe('wrong usage of the CLI', () => {
       ['account', 'models', 'a', 'all'],
       ['key', 'create', 'a', '--expires-days', '.5'],
       ['key', 'create', 'a', '--budget', '5000/day'],
-      ['key', 'budget', 'key_1', 'none'],
+      ['key', 'budget', `key_${'a1'.repeat(8)}`, 'none'],
       ['task', 'list', '--since', '2026-01-02T03:04:05Z', '--status', 'expired'],
       ['task', 'retry', '--since', '90s', '--limit', '10000'],
       ['task', 'retry', '--account', 'a', '--dry-run'],
       ['task', 'cancel', '--account', 'a', '--status', 'queued', '--dry-run'],
-      ['webhook', 'redeliver', '--webhook', 'wh_1', '--limit', '5'],
+      ['webhook', 'redeliver', '--webhook', `wh_${'a1'.repeat(12)}`, '--limit', '5'],
     ]
     for (const args of correct) {
       expect(await run(...args)).toEqual({ exitCode: 1, out: '', err: 'a part was opened\n' })

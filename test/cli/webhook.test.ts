@@ -69,8 +69,9 @@ describe('darkroom webhook', () => {
     expect((await world.run(...many)).stdout).toMatch(/disabled.*\n0 due, 1 refused\.\n$/)
     const refused = await world.run('webhook', 'redeliver', claimed.deliveryId)
     expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('disabled')])
-    const unknown = await world.run('webhook', 'deliveries', 'wh_none')
-    expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('wh_none')])
+    const noId = `wh_${'0'.repeat(24)}`
+    const unknown = await world.run('webhook', 'deliveries', noId)
+    expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining(noId)])
     expect(await world.json('webhook', 'delete', webhookId)).toMatchObject({ deleted: true })
     expect(await world.json('webhook', 'list')).toEqual([])
     const twice = await world.run('webhook', 'delete', webhookId)

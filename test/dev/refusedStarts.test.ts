@@ -62,6 +62,12 @@ describe('npm start with a wrong configuration exits with 2 and touches nothing'
   })
 })
 
+it.concurrent('npm start ends when DATA_DIR takes no folder, and names it', async () => {
+  const { code, said } = await refusal('/proc/darkroom', {})
+  const why = '/proc/darkroom cannot be made (DATA_DIR): no answer in 10000 ms'
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(why) })
+})
+
 it.concurrent('npm start leaves the runtime file of the service that uses its port', async () => {
   const dataDir = tempFolder()
   const runtimeFile = join(dataDir, 'runtime.json')

@@ -14,7 +14,8 @@ import {
 import { defined } from '../../domain/defined.ts'
 import * as accounts from '../../operations/accounts.ts'
 import { account, models, topup } from '../../schema/operators/accounts.ts'
-import { anyText, pageQuery } from '../schemas/parameters.ts'
+import { anyText } from '../schemas/parameters.ts'
+import { pageQuery } from '../../schema/queries.ts'
 import { listOf } from '../../schema/answers/list.ts'
 
 const ofName = z.strictObject({ name: anyText.meta({ description: 'The name of the account.' }) })
@@ -46,7 +47,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     path: '/admin/v1/accounts',
     id: 'listAccounts',
     summary: 'List accounts, newest first',
-    input: pageQuery.extend({
+    input: pageQuery('account_id').extend({
       search: anyText.optional().meta({ description: 'How the names begin.' }),
     }),
     answer: [200, 'Accounts.', listOf(account)],

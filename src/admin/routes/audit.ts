@@ -3,7 +3,7 @@ import { defined } from '../../domain/defined.ts'
 import { listAudit } from '../../operations/audit.ts'
 import { instantParameter } from '../../schema/instant.ts'
 import { auditRow } from '../../schema/operators/audit.ts'
-import { anyText, numberedRow, pageQuery } from '../schemas/parameters.ts'
+import { anyText, numberedQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
 
 export const listAuditRoute = adminRoute({
@@ -11,8 +11,7 @@ export const listAuditRoute = adminRoute({
   path: '/admin/v1/audit',
   id: 'listAudit',
   summary: 'List who changed what, newest first',
-  input: pageQuery.extend({
-    after: numberedRow.optional(),
+  input: numberedQuery.extend({
     target: anyText.optional(),
     actor: anyText.optional(),
     action: anyText.optional(),

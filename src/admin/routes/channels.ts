@@ -2,9 +2,14 @@ import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
 import { defined } from '../../domain/defined.ts'
+import {
+  pauseReasonDefault,
+  pauseReasonForm,
+  pauseReasonPattern,
+} from '../../domain/upstream/channel.ts'
 import * as channels from '../../operations/channels.ts'
 import { channel, check } from '../../schema/operators/channels.ts'
-import { anyText, pageQuery } from '../schemas/parameters.ts'
+import { anyText, namedQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
 
 const ofChannel = z.strictObject({ name: anyText.meta({ description: 'The name of a channel.' }) })
@@ -15,7 +20,7 @@ export const channelRoutes: readonly AdminRoute[] = [
     path: '/admin/v1/channels',
     id: 'listChannels',
     summary: 'List channels by name',
-    input: pageQuery,
+    input: namedQuery,
     answer: [200, 'Every channel that a worker has had.', listOf(channel)],
     run: ({ operator, input }) => channels.listChannels(operator, defined(input)),
   }),
@@ -28,7 +33,11 @@ export const channelRoutes: readonly AdminRoute[] = [
       'No call begins on it. A paused channel keeps the time and the reason of its pause.',
     params: ofChannel,
     input: z.strictObject({
-      reason: anyText.default('paused by the operator').meta({ description: 'For colleagues.' }),
+      reason: z
+        .string()
+        .regex(pauseReasonPattern, { error: pauseReasonForm })
+        .default(pauseReasonDefault)
+        .meta({ description: 'For colleagues.' }),
     }),
     answer: [200, 'The channel.', channel],
     run: ({ operator, params, input }) => channels.pauseChannel(operator, { ...params, ...input }),

@@ -5,7 +5,9 @@ import { budgetForm, parseBudget } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
 import * as keys from '../../operations/keys.ts'
 import { key, newKey } from '../../schema/operators/keys.ts'
-import { anyText, pageQuery } from '../schemas/parameters.ts'
+import { anyText } from '../schemas/parameters.ts'
+import { idForms } from '../../domain/ids.ts'
+import { pageQuery } from '../../schema/queries.ts'
 import { listOf } from '../../schema/answers/list.ts'
 
 const dayMs = 86_400_000
@@ -14,7 +16,12 @@ const daysMax = 36_500
 const ofAccount = z.strictObject({
   name: anyText.meta({ description: 'The name of the account.' }),
 })
-const ofKey = z.strictObject({ key_id: anyText.meta({ description: 'The id of a key.' }) })
+const ofKey = z.strictObject({
+  key_id: z
+    .string()
+    .regex(idForms.key_id.pattern)
+    .meta({ description: 'The id of a key.', example: 'key_8xKQm2vT0aYc4hLd' }),
+})
 
 const budget = z
   .string()
@@ -33,7 +40,7 @@ export const keyRoutes: readonly AdminRoute[] = [
     id: 'listKeys',
     summary: 'List the keys of an account, newest first',
     params: ofAccount,
-    input: pageQuery,
+    input: pageQuery('key_id'),
     answer: [200, 'Keys, also revoked and expired ones.', listOf(key)],
     run: ({ operator, params, input }) =>
       keys.listAccountKeys(operator, { account: params.name, ...defined(input) }),

@@ -7,7 +7,7 @@ import { succeed } from '../../domain/result.ts'
 import { countUsage, usageCsv } from '../../operations/usage.ts'
 import { exportLedger, listLedger, verifyLedger } from '../../operations/ledger.ts'
 import { entry, usage, verification } from '../../schema/operators/money.ts'
-import { anyText, numberedRow, pageQuery } from '../schemas/parameters.ts'
+import { anyText, numberedQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
 import { groupsParameter, period } from '../../schema/queries.ts'
 
@@ -19,9 +19,8 @@ export const moneyRoutes: readonly AdminRoute[] = [
     summary: 'List the movements of an account’s credits, newest first',
     description:
       '`Accept: text/csv` returns all of the period, and the sum of each kind; `limit` and `after` then mean nothing.',
-    input: pageQuery.extend({
+    input: numberedQuery.extend({
       account: anyText.meta({ description: 'The name of an account.' }),
-      after: numberedRow.optional(),
       ...period,
       start_time: period.start_time.meta({
         description: 'The first instant. ISO 8601 or Unix seconds. Default: the first movement.',

@@ -15,9 +15,9 @@ import {
   taskRow,
   taskStory,
 } from '../../schema/operators/tasks.ts'
-import { anyText, many, ofTask, pageQuery } from '../schemas/parameters.ts'
+import { anyText, many, ofTask } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/list.ts'
-import { createdBetween } from '../../schema/queries.ts'
+import { createdBetween, pageQuery } from '../../schema/queries.ts'
 
 /** Which tasks. A field that is absent matches every task. */
 const filter = {
@@ -33,7 +33,7 @@ function filterOf({ account, model, created_after, created_before }: Given) {
   return defined({ account, model, createdAfter: created_after, createdBefore: created_before })
 }
 
-const listed = pageQuery.extend({
+const listed = pageQuery('task_id').extend({
   ...filter,
   status: z.enum(publicStatuses).optional(),
   failure_code: failureCode,

@@ -2,15 +2,14 @@ import { z } from 'zod'
 import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../context.ts'
 import { defined } from '../../domain/defined.ts'
-import { delivery } from '../../schema/answers/webhook.ts'
+import { delivery, deliveryId, webhookId } from '../../schema/answers/webhook.ts'
 import * as webhooks from '../../operations/webhooks.ts'
 import { redelivered, webhook } from '../../schema/operators/webhooks.ts'
-import { anyText, many, pageQuery } from '../schemas/parameters.ts'
+import { anyText, many } from '../schemas/parameters.ts'
+import { pageQuery } from '../../schema/queries.ts'
 import { listOf } from '../../schema/answers/list.ts'
 
-const ofWebhook = z.strictObject({
-  webhook_id: anyText.meta({ description: 'The id of a webhook.' }),
-})
+const ofWebhook = z.strictObject({ webhook_id: webhookId })
 
 export const webhookRoutes: readonly AdminRoute[] = [
   adminRoute({
@@ -18,7 +17,7 @@ export const webhookRoutes: readonly AdminRoute[] = [
     path: '/admin/v1/webhooks',
     id: 'listWebhooks',
     summary: 'List webhooks, newest first',
-    input: pageQuery.extend({
+    input: pageQuery('webhook_id').extend({
       account: anyText.optional().meta({ description: 'The name of an account.' }),
     }),
     answer: [200, 'Webhooks that are not deleted.', listOf(webhook)],
@@ -31,7 +30,7 @@ export const webhookRoutes: readonly AdminRoute[] = [
     id: 'listDeliveries',
     summary: 'List the deliveries of a webhook, newest first',
     params: ofWebhook,
-    input: pageQuery.extend({
+    input: pageQuery('delivery_id').extend({
       status: z.enum(['pending', 'delivered', 'failed']).optional(),
     }),
     answer: [200, 'Deliveries with their tries.', listOf(delivery)],
@@ -44,9 +43,7 @@ export const webhookRoutes: readonly AdminRoute[] = [
     id: 'redeliver',
     summary: 'Deliver an event now',
     description: 'It keeps its id, so that the receiver can tell that it is the same.',
-    params: z.strictObject({
-      delivery_id: anyText.meta({ description: 'The id of a delivery.' }),
-    }),
+    params: z.strictObject({ delivery_id: deliveryId }),
     answer: [200, 'The delivery, which is pending.', delivery],
     refusals: ['webhook_disabled'],
     run: ({ operator, params }) => webhooks.redeliver(operator, params.delivery_id),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { taskId } from '../../schema/answers/taskRecord.ts'
 import { limitParameter } from '../../schema/queries.ts'
 
 /** A name or an id, as an operator found it. PostgreSQL has no text with NUL. */
@@ -8,24 +9,29 @@ export const anyText = z
   .meta({ example: 'text' })
 
 /** The path of one task. */
-export const ofTask = z.strictObject({
-  task_id: anyText.meta({ description: 'The id of a task.' }),
-})
+export const ofTask = z.strictObject({ task_id: taskId })
 
-/** The query of a list: how many rows, after which one. */
-export const pageQuery = z.strictObject({
+/** The query of a list of what has a name. */
+export const namedQuery = z.strictObject({
   limit: limitParameter,
   after: anyText.optional().meta({
-    description: 'The id of the last row of the previous page. The list continues after it.',
+    description: 'The last name of the previous page. The list continues after it.',
   }),
 })
 
-/** The id of a row that PostgreSQL numbers. */
-export const numberedRow = z
-  .string()
-  .regex(/^[1-9]\d{0,14}$/, { error: 'the id of a row from the previous page' })
-  .transform(Number)
-  .meta({ description: pageQuery.shape.after.description, example: '1000' })
+/** The query of a list whose rows are numbered by PostgreSQL. */
+export const numberedQuery = z.strictObject({
+  limit: limitParameter,
+  after: z
+    .string()
+    .regex(/^[1-9]\d{0,14}$/, { error: 'the id of a row from the previous page' })
+    .transform(Number)
+    .optional()
+    .meta({
+      description: 'The id of the last row of the previous page. The list continues after it.',
+      example: '1000',
+    }),
+})
 
 const manyMax = 100
 

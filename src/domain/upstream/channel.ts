@@ -93,3 +93,8 @@ export const channelCheckResults = [
   'unreachable',
   'no_credential',
 ] as const
+
+/** Why an operator has paused a channel, for colleagues. PostgreSQL has no text with NUL. */
+export const pauseReasonPattern = /^(?=[\s\S]*\S)[^\0]{1,300}$/
+export const pauseReasonForm = 'a text of 1 to 300 characters'
+export const pauseReasonDefault = 'paused by the operator'

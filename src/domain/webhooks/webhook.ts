@@ -22,10 +22,6 @@ export const rotationMs = 24 * 3_600_000
 /** Limit for the test deliveries of one webhook. Beyond it, the oldest ended ones are deleted. */
 export const testDeliveriesMax = 20
 
-export const webhookIdPattern = /^wh_[0-9A-Za-z]{24}$/
-/** PostgreSQL makes delivery ids, in the statement that ends the task. */
-export const deliveryIdPattern = /^whd_[0-9a-f]{32}$/
-
 /** Returns a random webhook id. */
 export function newWebhookId(): string {
   return `wh_${randomText(24)}`

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { taskIdPattern } from '../../domain/ids.ts'
+import { idForms } from '../../domain/ids.ts'
 
 const digits = '^[0-9]+$'
 
@@ -20,7 +20,7 @@ export const answerHeaders = {
   Location: ['The address of the record of the task.', '^https?://'],
   'X-Task-Id': [
     'The task of this call. Its record has the image, also when this answer is lost.',
-    taskIdPattern.source,
+    idForms.task_id.pattern.source,
   ],
   'Retry-After': ['Seconds to wait before the next request.', digits],
   'RateLimit-Policy': [

@@ -2,7 +2,6 @@ import { succeed } from '../../domain/result.ts'
 import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { jsonRoute } from '../extensionRoute.ts'
-import { requestedTaskId } from './getTask.ts'
 
 export const cancelTaskRoute = jsonRoute({
   method: 'POST',
@@ -14,13 +13,12 @@ export const cancelTaskRoute = jsonRoute({
   params: { task_id: taskId },
   answer: [200, 'The record of the cancelled task.', taskRecord],
   answerHeaders: ['X-Credits-Charged'],
-  errors: ['malformed_task_id', 'task_not_found', 'task_not_cancellable'],
+  errors: ['task_not_found', 'task_not_cancellable'],
   run: async (parts, { context, caller }) => {
-    const taskId = requestedTaskId(context)
-    if (!taskId.ok) return taskId
-    const cancelled = await parts.tasks.cancel(caller, taskId.value)
+    const { taskId = '' } = context.params
+    const cancelled = await parts.tasks.cancel(caller, taskId)
     if (!cancelled.ok) return cancelled
-    context.state.taskId = taskId.value
+    context.state.taskId = taskId
     context.set('X-Credits-Charged', '0')
     return succeed(recordOf(parts, cancelled.value))
   },

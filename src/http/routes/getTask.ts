@@ -1,7 +1,5 @@
 import type { Caller } from '../../domain/accounts/account.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
-import { invalidRequest } from '../../domain/failure.ts'
-import { taskIdPattern } from '../../domain/ids.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
@@ -17,6 +15,7 @@ import { readPreferWait } from '../intake/preferWait.ts'
 import { contentResponse, imagesResponse } from '../../schema/answers/nativeResponse.ts'
 import { taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
 import { json, underOtherPath } from '../route.ts'
+import { wrongPathId } from '../intake/wrongPathId.ts'
 import { z } from 'zod'
 
 const getTaskRoute = accountRoute({
@@ -42,7 +41,7 @@ const getTaskRoute = accountRoute({
       content: json(taskRecord),
     },
   },
-  errors: ['malformed_task_id', 'task_not_found', 'rate_limit_exceeded'],
+  errors: ['task_not_found', 'rate_limit_exceeded'],
   handler: getTask,
 })
 
@@ -61,7 +60,7 @@ const getTaskResultRoute = accountRoute({
       content: json(z.union([imagesResponse, contentResponse])),
     },
   },
-  errors: ['malformed_task_id', 'task_not_found', 'task_not_finished', 'task_failed'],
+  errors: ['task_not_found', 'task_not_finished', 'task_failed'],
   handler: getTaskResult,
 })
 
@@ -162,17 +161,10 @@ export async function requestedTask(
   context: RouteContext,
   caller: Caller,
 ): Promise<Result<TaskView, RequestFailure>> {
-  const taskId = requestedTaskId(context)
-  if (!taskId.ok) return taskId
-  const read = await parts.tasks.read(caller, taskId.value)
-  if (read.ok) context.state.taskId = taskId.value
+  const wrongId = wrongPathId(context)
+  if (wrongId !== undefined) return fail(wrongId)
+  const { taskId = '' } = context.params
+  const read = await parts.tasks.read(caller, taskId)
+  if (read.ok) context.state.taskId = taskId
   return read
-}
-
-/** Returns the id that the path names. A malformed one gets a 400, which reveals nothing: the form of ids is public. */
-export function requestedTaskId({ params }: RouteContext): Result<string, RequestFailure> {
-  const { taskId = '' } = params
-  return taskIdPattern.test(taskId)
-    ? succeed(taskId)
-    : fail(invalidRequest('invalid_request', 'task_id', 'The task id is malformed.'))
 }

@@ -40,7 +40,7 @@ export const getTaskEventsRoute = extensionRoute({
     },
     204: { description: 'The task has ended, and `Last-Event-ID` is the event of its end.' },
   },
-  errors: ['malformed_task_id', 'task_not_found', 'rate_limit_exceeded'],
+  errors: ['task_not_found', 'rate_limit_exceeded'],
   handler: (parts) => async (context, caller) => {
     const read = await requestedTask(parts, context, caller)
     if (!read.ok) return read.failure

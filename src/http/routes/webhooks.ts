@@ -1,7 +1,6 @@
 import { defined } from '../../domain/defined.ts'
 import { fail, mapValue, succeed } from '../../domain/result.ts'
 import { listOf } from '../../domain/lists/list.ts'
-import { deliveryIdPattern, webhookIdPattern } from '../../domain/webhooks/webhook.ts'
 import {
   deletedWebhook,
   delivery,
@@ -147,11 +146,10 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
   }),
 ]
 
-/** Returns the webhook id of the path. For a text that is no id, returns an id that no webhook has. */
 function webhookIdOf({ params: { webhookId = '' } }: RouteContext): string {
-  return webhookIdPattern.test(webhookId) ? webhookId : ''
+  return webhookId
 }
 
 function deliveryIdOf({ params: { deliveryId = '' } }: RouteContext): string {
-  return deliveryIdPattern.test(deliveryId) ? deliveryId : ''
+  return deliveryId
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { taskFailureCodes } from '../../domain/failure.ts'
-import { taskIdPattern } from '../../domain/ids.ts'
+import { idForms } from '../../domain/ids.ts'
 import { inputMimeTypes, modelIds } from '../../domain/models/models.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
 import { listOf } from './list.ts'
 import { contentByUrl, imagesByUrl } from './nativeResponse.ts'
 
-export const taskId = z.string().regex(taskIdPattern).meta({
+export const taskId = z.string().regex(idForms.task_id.pattern).meta({
   description: 'The public identifier of a task.',
   example: 'task_0123456789ABCDEFGHIJKLMNOPQRSTUV',
 })

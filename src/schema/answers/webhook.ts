@@ -1,19 +1,16 @@
 import { z } from 'zod'
 import { deliveryErrors } from '../../domain/webhooks/delivery.ts'
 import { listOf } from './list.ts'
-import {
-  deliveryIdPattern,
-  webhookEvents,
-  webhookIdPattern,
-} from '../../domain/webhooks/webhook.ts'
+import { idForms } from '../../domain/ids.ts'
+import { webhookEvents } from '../../domain/webhooks/webhook.ts'
 import { taskId } from './taskRecord.ts'
 
-export const webhookId = z.string().regex(webhookIdPattern).meta({
+export const webhookId = z.string().regex(idForms.webhook_id.pattern).meta({
   description: 'The public identifier of a webhook.',
   example: 'wh_0123456789ABCDEFGHIJKLMN',
 })
 
-export const deliveryId = z.string().regex(deliveryIdPattern).meta({
+export const deliveryId = z.string().regex(idForms.delivery_id.pattern).meta({
   description: 'The public identifier of a delivery, and the `webhook-id` of its tries.',
   example: 'whd_0123456789abcdef0123456789abcdef',
 })

@@ -81,7 +81,7 @@ export function spawnTestProcess(options: SpawnOptions) {
     isReady: () => boolean | Promise<boolean>,
   ) => {
     const look = async () => {
-      if (exited) throw new Error(`${name} ended during its start`)
+      if (exited) throw new Error(`${name} ended during its start (${await ended})`)
       return (await isReady()) || undefined
     }
     await until(`${name} is ready`, look, limitMs).catch((error: unknown) => {

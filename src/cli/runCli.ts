@@ -12,6 +12,7 @@ import { printable } from './printable.ts'
 import { withProgress } from './progress.ts'
 import { taskCommands } from './task.ts'
 import { webhookCommands } from './webhook.ts'
+import { defined } from '../domain/defined.ts'
 
 export type CliStreams = {
   readonly out: (text: string) => void
@@ -24,17 +25,28 @@ export type CliStreams = {
  * Runs one command and returns its exit code: 0 for done, 1 for refused or a problem found, 2 for wrong
  * usage. Writes answers, help and the version to `out`, and errors to `err`. With `--json`, answers and
  * errors are JSON. When a command throws an error, writes its message and returns 1. Only Commander's own
- * errors, which mean wrong usage, give 2.
+ * errors, which mean wrong usage, give 2. A person reads which installation the
+ * command uses before it uses it, and others read it with an error.
  */
 export async function runCli(
   args: readonly string[],
-  parts: Pick<CliContext, 'service' | 'operator'>,
+  parts: Pick<CliContext, 'service'> & { readonly installation: () => string },
   streams: CliStreams,
 ): Promise<number> {
   const json = args.includes('--json')
   let exitCode = 0
+  let installation: string | undefined
+  const sayInstallation = () => streams.err(`${printable(`Installation: ${installation}.`)}\n`)
+  const service = () => {
+    if (installation === undefined) {
+      installation = parts.installation()
+      if (streams.isTerminal && !json) sayInstallation()
+    }
+    return parts.service()
+  }
   const program = createProgram({
-    ...parts,
+    service,
+    operator: () => service().operator(),
     show: (answer: Answer) => {
       const text = json ? JSON.stringify(answer.json, undefined, 2) : answer.text
       streams.out(`${printable(text)}\n`)
@@ -58,17 +70,22 @@ export async function runCli(
     if (isCommanderError && error.exitCode === 0) return 0
     const message = error instanceof Error ? error.message : 'failed'
     // Commander starts its messages with `error: `. In JSON the key already says so.
-    const reported = { error: { message: message.replace(/^error: /, '') } }
+    const reported = {
+      error: { message: message.replace(/^error: /, ''), ...defined({ installation }) },
+    }
     if (json) streams.err(`${printable(JSON.stringify(reported))}\n`)
     // Without --json, Commander has already written its own errors to `err`.
-    else if (!isCommanderError) streams.err(`${printable(message)}\n`)
+    else if (!isCommanderError) {
+      streams.err(`${printable(message)}\n`)
+      if (installation !== undefined && !streams.isTerminal) sayInstallation()
+    }
     return isCommanderError ? 2 : 1
   }
 }
 
 const about = `
-Settings come from the environment (DATABASE_URL, TEMPORAL_ADDRESS, …) and, where it does not set
-them, from DATA_DIR/runtime.json, which a running \`npm start\` writes.
+A command uses the installation of the \`npm start\` that runs on DATA_DIR, or that of the environment
+(DATABASE_URL, KEY_PEPPER, TEMPORAL_ADDRESS, …) where one of these is set. It never mixes the two.
 Exit codes: 0 done, 1 refused or a problem found, 2 wrong usage.`
 
 const makers = [

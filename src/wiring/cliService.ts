@@ -1,8 +1,7 @@
 import type { Pool } from 'pg'
 import { cliActor } from './cliActor.ts'
-import type { Config } from '../config.ts'
-import { inheritedEnvironment, readConfig } from '../config.ts'
-import { withRuntimeFile } from '../config/runtimeFile.ts'
+import type { Config, Environment } from '../config.ts'
+import { readConfig } from '../config.ts'
 import { databasesOf, reached } from './databases.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import { assetUrl } from '../http/assetUrl.ts'
@@ -25,8 +24,7 @@ export type CliService = ReturnType<typeof createCliService>
  * part that cannot be reached names the variable with its address. Temporal, calls upstream and the operator's file
  * are loaded only by the commands that use them, because that takes time.
  */
-export function createCliService() {
-  const environment = withRuntimeFile(inheritedEnvironment())
+export function createCliService(environment: Environment) {
   const config = readConfig(environment, 'cli')
   const parts: OperatorParts = {
     ...createOperatorParts(config, environment),
@@ -95,9 +93,7 @@ async function connect(config: Config): Promise<Pool> {
 function sessionOf(config: Config) {
   const session = databasesOf(config)?.session
   if (session !== undefined) return session
-  throw new Error(
-    `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${config.dataDir}.`,
-  )
+  throw new Error('DATABASE_URL is not set.')
 }
 
 /** SQLSTATE: the role may not do this. */

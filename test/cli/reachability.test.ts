@@ -78,9 +78,12 @@ describe('darkroom', () => {
   it('names DATABASE_URL and DATA_DIR when DATABASE_URL is not set and nothing is running', async () => {
     const run = await runDarkroom(['account', 'list', '--json'], { DATA_DIR: dataDir })
     expect(run.exitCode).toBe(1)
-    const printed: { error: { message: string } } = JSON.parse(run.stderr)
-    expect(printed.error.message).toContain('DATABASE_URL')
-    expect(printed.error.message).toContain(dataDir)
+    expect(JSON.parse(run.stderr)).toEqual({
+      error: {
+        message: 'DATABASE_URL is not set.',
+        installation: `the environment. No \`npm start\` on ${dataDir} runs`,
+      },
+    })
   })
 
   it('reads the settings that a running npm start wrote to DATA_DIR', async () => {
@@ -90,6 +93,25 @@ describe('darkroom', () => {
     const { exitCode, stdout } = await runDarkroom(['account', 'list'], { DATA_DIR: running })
     expect(exitCode).toBe(0)
     expect(stdout).toContain('No accounts yet')
+  })
+
+  it('never makes a key with the pepper of another installation, and says which one it uses', async () => {
+    const running = await mkdtemp(join(dataDir, 'other-'))
+    const environment = {
+      DATABASE_URL: 'postgres://user:hidden@127.0.0.1:9/other',
+      KEY_PEPPER: 'pepper-of-the-other-0123456789',
+    }
+    await writeFile(join(running, 'runtime.json'), JSON.stringify({ environment }))
+    const given = { DATA_DIR: running, DATABASE_URL: database.databaseUrl }
+    expect((await runDarkroom(['account', 'create', 'mixed'], given)).exitCode).toBe(0)
+    const { exitCode, stdout, stderr } = await runDarkroom(['key', 'create', 'mixed'], given)
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' })
+    const { host, pathname } = new URL(database.databaseUrl)
+    expect(stderr).toBe(
+      'KEY_PEPPER is not set. `npm start` sets it for its own processes.\n' +
+        `Installation: the environment, PostgreSQL at ${host}${pathname}. ` +
+        `It sets DATABASE_URL, so the \`npm start\` on ${running} is not used.\n`,
+    )
   })
 
   it('names a broken runtime.json in one line', async () => {

@@ -18,6 +18,24 @@ async function run(...args: string[]) {
   return { exitCode, out, err }
 }
 
+describe('the installation', () => {
+  it('is said to a person before a command uses it, and to nobody who reads JSON', async () => {
+    const sayIn = async (isTerminal: boolean, ...more: readonly string[]) => {
+      let err = ''
+      const parts = { ...closedContext, installation: () => 'the environment' }
+      const streams = { out: () => {}, err: (text: string) => void (err += text), isTerminal }
+      expect(await runCli(['account', 'list', ...more], parts, streams)).toBe(1)
+      return err
+    }
+    expect(await sayIn(true)).toBe('Installation: the environment.\na part was opened\n')
+    expect(await sayIn(false)).toBe('a part was opened\nInstallation: the environment.\n')
+    const error = { message: 'a part was opened', installation: 'the environment' }
+    for (const isTerminal of [true, false]) {
+      expect(JSON.parse(await sayIn(isTerminal, '--json'))).toEqual({ error })
+    }
+  })
+})
+
 const id = `task_${'a1'.repeat(16)}`
 
 describe('wrong usage of the CLI', () => {

@@ -50,7 +50,10 @@ describe('darkroom task list', () => {
     const failed = await insertFailedTask(world.pool, attempts, live.accountId)
     const own = ['task', 'list', '--account', live.accountId]
     const unknown = await world.run('task', 'list', '--account', 'idel')
-    expect(unknown).toMatchObject({ exitCode: 1, stderr: 'There is no account named "idel".\n' })
+    expect(unknown).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/^There is no account named "idel"\.\nInstallation: /),
+    })
     expect(await world.json(...own, '--idempotency-key', 'none')).toEqual([])
     const all = await world.json<Listed[]>(...own)
     expect(all.map(({ task_id }) => task_id).toSorted()).toEqual(
@@ -108,7 +111,10 @@ describe('darkroom task list, for a task with an image', () => {
     const shown = [{ output: { assets: [{ type: 'image', url, mime_type: 'image/png' }] } }]
     expect(await listed(signing)).toMatchObject(shown)
     const running = tempFolder()
-    await writeFile(join(running, 'runtime.json'), JSON.stringify({ environment: signing }))
+    await writeFile(
+      join(running, 'runtime.json'),
+      JSON.stringify({ environment: { ...world.environment, ...signing } }),
+    )
     expect(await listed({ DATA_DIR: running })).toMatchObject(shown)
     for (const missing of ['SIGNING_KEYS', 'PUBLIC_URL']) {
       const [record] = await listed({ ...signing, [missing]: '' })

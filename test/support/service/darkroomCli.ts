@@ -92,7 +92,8 @@ function opened(): never {
 }
 
 /** A CLI whose every part throws when a command opens it, for tests of usage errors. */
-export const closedContext: CliContext = {
+export const closedContext: CliContext & { readonly installation: () => string } = {
+  installation: opened,
   service: opened,
   operator: opened,
   show: () => {},

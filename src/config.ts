@@ -1,67 +1,25 @@
-import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ConfigError, explainIssues } from './config/configError.ts'
+import {
+  baseUrl,
+  blobStoreUrl,
+  hostNames,
+  httpUrlText,
+  ipAndPort,
+  onOff,
+  personName,
+  port,
+  postgresUrl,
+  text,
+  wholeNumber,
+} from './config/fields.ts'
 import { readAdminKeys, readSecrets } from './config/secrets.ts'
 
 // The configuration of a process. Only this file reads the environment. The exceptions are variables of libraries:
 // AWS_* (the S3 client), OTEL_* (OpenTelemetry), TEMPORAL_* for TLS and API key (@temporalio/envconfig), and
 // FONTCONFIG_FILE, which the simulator sets for its font unless it is set already.
-
-/** Kubernetes sets NAME_PORT to such an address, for each Service of the namespace with the name NAME. */
-const isServiceLink = /^[a-z]+:\/\//
-const whySet =
-  '. Kubernetes sets it to an address for a Service of this name, unless the pod has `enableServiceLinks: false`'
-
-/**
- * Reads a whole number. Accepts only digits, because zod's number coercion would read a blank text as 0, and
- * its error messages are about JavaScript.
- */
-function wholeNumber(fallback: number, min: number, max: number) {
-  const isAllowed = (text: string) =>
-    /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
-  return z
-    .string()
-    .trim()
-    .refine(isAllowed, {
-      error: ({ input }) =>
-        `must be a whole number from ${min} to ${max}${isServiceLink.test(String(input)) ? whySet : ''}`,
-    })
-    .transform(Number)
-    .default(fallback)
-}
-
-/** Reads a port. 0 lets the system choose one. */
-export function port(fallback: number) {
-  return wholeNumber(fallback, 0, 65_535)
-}
-const text = z.string().min(1)
-const httpUrlText = z.url({ protocol: /^https?$/ })
-const postgresUrl = z.url({ protocol: /^postgres(ql)?$/ }).optional()
-const onOff = (fallback: 'on' | 'off') =>
-  z
-    .enum(['on', 'off'])
-    .default(fallback)
-    .transform((given) => given === 'on')
-/** A base URL without query and fragment, because paths are appended to it. */
-const baseUrl = httpUrlText.refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
-/** Host names or IPv4 addresses without port, separated by commas. */
-const hostNames = z
-  .string()
-  .transform((list) => list.split(',').map((name) => name.trim().toLowerCase()))
-  .refine(
-    (names) => names.every((name) => /^[0-9a-z._-]+$/.test(name)),
-    'must be host names or addresses without port, separated by commas',
-  )
-
-/** Temporal's SDK takes no names here. */
-function isIpAndPort(address: string): boolean {
-  const [, v6, v4, portText] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(address) ?? []
-  return isIP(v6 ?? v4 ?? '') === (v6 === undefined ? 4 : 6) && Number(portText) <= 65_535
-}
-
-const blobStoreForms = 'must be file:///absolute/directory or s3://bucket/prefix'
 
 const variables = z.object({
   HOST: text.default('127.0.0.1'),
@@ -75,24 +33,22 @@ const variables = z.object({
   ADMIN_KEYS: text.optional(),
   ADMIN_ALLOWED_HOSTS: hostNames.optional(),
   DATA_DIR: text.default('.data'),
-  DATABASE_URL: postgresUrl,
-  DATABASE_SESSION_URL: postgresUrl,
+  DATABASE_URL: postgresUrl.optional(),
+  DATABASE_SESSION_URL: postgresUrl.optional(),
   TEMPORAL_ADDRESS: z
     .string()
     .regex(/^[^/]+$/, 'must be HOST:PORT')
     .optional(),
   TEMPORAL_NAMESPACE: text.default('default'),
-  TEMPORAL_METRICS_ADDRESS: z.string().refine(isIpAndPort, 'must be IP:PORT').optional(),
+  TEMPORAL_METRICS_ADDRESS: ipAndPort.optional(),
   TEMPORAL_UI_URL: httpUrlText.optional(),
-  BLOB_STORE: z
-    .url({ protocol: /^(file|s3)$/, error: blobStoreForms, abort: true })
-    .regex(/^(file:\/\/\/|s3:\/\/[^/?#])/i, blobStoreForms)
-    .optional(),
+  BLOB_STORE: blobStoreUrl.optional(),
   SIGNING_KEYS: text.optional(),
   KEY_PEPPER: text.optional(),
   WEBHOOK_KEYS: text.optional(),
   WEBHOOK_PRIVATE: z.enum(['allow', 'refuse']).default('refuse'),
   DARKROOM_CONFIG: text.optional(),
+  DARKROOM_ACTOR: personName.optional(),
   INGRESS_LIMIT_BYTES: wholeNumber(134_217_728, 1_024, 1_073_741_824),
   RETENTION_SECONDS: wholeNumber(86_400, 1, 31_536_000),
   TOMBSTONE_SECONDS: wholeNumber(604_800, 0, 31_536_000),
@@ -133,6 +89,7 @@ const readers: Readonly<Partial<Record<keyof typeof variables.shape, readonly Re
   KEY_PEPPER: ['api', 'admin', 'cli'],
   WEBHOOK_KEYS: ['api', 'worker'],
   WEBHOOK_PRIVATE: ['api', 'worker'],
+  DARKROOM_ACTOR: ['cli'],
   INGRESS_LIMIT_BYTES: ['api'],
   SYNC_DEADLINE_SECONDS: ['api'],
   UPSTREAM_CALLS_MAX: ['worker'],
@@ -215,6 +172,8 @@ export function readConfig(environment: Environment, reader?: Reader) {
     webhookKeys: readSecrets('WEBHOOK_KEYS', given.WEBHOOK_KEYS),
     webhookPrivate: given.WEBHOOK_PRIVATE,
     operatorFilePath: given.DARKROOM_CONFIG,
+    /** What the operator of the CLI calls themselves. */
+    actor: given.DARKROOM_ACTOR,
     ingressLimitBytes: given.INGRESS_LIMIT_BYTES,
     retentionSeconds: given.RETENTION_SECONDS,
     tombstoneSeconds: given.TOMBSTONE_SECONDS,

@@ -59,7 +59,12 @@ export async function serviceEnvironment(
   simulatorUrl: string | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   const { dataDir, operatorFilePath } = config
-  const { ADMIN_KEYS: _onlyForAdmin, ...given }: Record<string, string> = inheritedEnvironment()
+  // The keys are for the admin process alone, and who uses the CLI says so themselves.
+  const {
+    ADMIN_KEYS: _keys,
+    DARKROOM_ACTOR: _actor,
+    ...given
+  }: Record<string, string> = inheritedEnvironment()
   const settings = Object.entries(given).filter(([name]) => variableNames.has(name))
   const simulated = simulatorUrl && {
     DARKROOM_CONFIG: await writeSimulatorFile(dataDir, simulatorUrl),

@@ -99,7 +99,7 @@ async function start(): Promise<void> {
   const databaseUrl = required(givenUrl ?? postgres?.url('darkroom'), 'DATABASE_URL')
   const { applied } = await migrate({
     databaseUrl: config.databaseSessionUrl ?? databaseUrl,
-    actor: cliActor(),
+    actor: cliActor(config.actor),
   })
   if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
   const parts = { databaseUrl, ...temporalAddresses(config) }

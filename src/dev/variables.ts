@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Environment } from '../config.ts'
-import { inheritedEnvironment, port, readConfig, readVariables } from '../config.ts'
+import { inheritedEnvironment, readConfig, readVariables } from '../config.ts'
+import { port } from '../config/fields.ts'
 
 /** The variables that only `npm start` reads. */
 const variables = z.object({

@@ -13,7 +13,7 @@ export type OperationDeps = {
   readonly actor: Actor
 }
 
-/** `cli:USER@HOST`, or `admin:KEY_ID` for the admin API and the console. */
+/** `cli:USER@HOST` or `cli:DARKROOM_ACTOR`, or `admin:KEY_ID` for the admin API and the console. */
 export type Actor = `cli:${string}` | `admin:${string}`
 
 /** Why an operation was not done. Nothing is changed. */

@@ -42,15 +42,17 @@ export function createCliService(environment: Environment) {
     operator: async (): Promise<Operator> => ({
       ...parts,
       pool: await (connected ??= connect(config)),
-      actor: cliActor(),
+      actor: cliActor(config.actor),
     }),
     /** Updates the schema, and Temporal unless TEMPORAL_ADDRESS is not set. */
     migrate: async () => {
       const session = sessionOf(config)
       const { applied } = await reached(session, () =>
-        migrate({ databaseUrl: session.url, actor: cliActor(), connectTimeoutMs }).catch(
-          namingRole(session),
-        ),
+        migrate({
+          databaseUrl: session.url,
+          actor: cliActor(config.actor),
+          connectTimeoutMs,
+        }).catch(namingRole(session)),
       )
       if (config.temporalAddress === undefined) return { applied, temporal: undefined }
       const { migrateTemporal } = await import('./cliTemporal.ts')

@@ -6,7 +6,7 @@ import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
-import { closedContext } from '../support/service/darkroomCli.ts'
+import { closedContext, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { insertFailedTask, openCliWorld, pepper } from './openCliWorld.ts'
 
@@ -201,6 +201,24 @@ describe('the audit', () => {
       expect(text).not.toContain(secret)
     }
   })
+
+  it('names the operator as DARKROOM_ACTOR says, which goes before user and host', async () => {
+    const environment = { ...world.environment, DARKROOM_ACTOR: ' Alice Ørsted ' }
+    await runDarkroom(['account', 'create', 'acted'], environment)
+    const [row] = await world.json<Audited[]>('audit', 'list', '--target', 'acted')
+    expect(row?.actor).toBe('cli:Alice Ørsted')
+  })
+
+  it.each([['alice\nadmin:bob'], ['a'.repeat(101)], ['\u001b[2J'], ['\u202eecila']])(
+    'refuses a DARKROOM_ACTOR that could mislead its readers: %j',
+    async (DARKROOM_ACTOR) => {
+      const environment = { ...world.environment, DARKROOM_ACTOR }
+      const run = await runDarkroom(['account', 'create', 'misled'], environment)
+      expect(run).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(run.stderr).toMatch(/^DARKROOM_ACTOR: must be 1 to 100 characters/)
+      expect(await world.json('audit', 'list', '--target', 'misled')).toEqual([])
+    },
+  )
 
   it('cannot be changed [audit-4]', async () => {
     for (const sql of [`update audit set actor = 'x'`, 'delete from audit', 'truncate audit']) {

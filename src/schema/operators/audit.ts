@@ -4,7 +4,9 @@ export const auditRow = z
   .object({
     audit_id: z.int(),
     at: z.iso.datetime(),
-    actor: z.string().meta({ description: '`cli:USER@HOST` or `admin:KEY_ID`.' }),
+    actor: z
+      .string()
+      .meta({ description: '`cli:USER@HOST`, `cli:NAME` of DARKROOM_ACTOR, or `admin:KEY_ID`.' }),
     action: z.string().meta({ description: 'Such as `account.topup`.' }),
     target: z.string(),
     params: z.record(z.string(), z.unknown()),

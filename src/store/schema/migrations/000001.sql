@@ -155,7 +155,7 @@ create trigger ledger_no_truncate before truncate on ledger
 create table audit (
   audit_id bigint generated always as identity primary key,
   at timestamptz not null default clock_timestamp(),
-  -- `cli:USER@HOST` or `admin:KEY_ID`.
+  -- `cli:USER@HOST`, `cli:DARKROOM_ACTOR` or `admin:KEY_ID`.
   actor text not null,
   -- In the words of the CLI: `account.topup`.
   action text not null,

@@ -66,6 +66,23 @@ describe('the console', () => {
     })
   })
 
+  it('says that an image is smaller than asked, and what it cost', async () => {
+    const { secret } = await service.account()
+    const client = createClient(service.url, secret)
+    const prompt = 'console [sim:pixels width=1254 height=1250]'
+    const fields = { model: 'familyb-image-2-web', size: '2048x2048', prompt }
+    const { task_id: taskId } = await client.accepted(generateBody(fields))
+    await client.ended(taskId)
+    await world.inConsole(async ({ page, show, see }) => {
+      await show(`tasks/${taskId}`)
+      await see('Smaller than asked (1254x1250 for 2048x2048): 20 of 60 credits refunded')
+      const facts = page.getByRole('region', { name: 'Facts' })
+      expect(await facts.getByText('1254x1250').count()).toBe(1)
+      expect(await facts.getByText('40', { exact: true }).count()).toBe(1)
+      expect(await facts.getByText('60', { exact: true }).count()).toBe(1)
+    })
+  })
+
   it('retries many after a dry run, saves what is listed, and leads from task to task', async () => {
     const { account, taskId } = await failedTask()
     await world.inConsole(async ({ page, show, press, dialog }) => {

@@ -22,11 +22,14 @@ const contents = (text: string, image = false) => ({
   generationConfig: { responseModalities: ['TEXT', 'IMAGE'], imageConfig: { imageSize: '2K' } },
 })
 
+/** The image has the size that is asked for. */
+const whole = '[sim:pixels width=2048 height=2048]'
+
 const cases = [
   {
     what: 'generations and tasks',
-    sync: () => call.generate(client, { prompt: 'contents one', size, quality }),
-    async: () => client.submit(generateBody({ prompt: 'contents one', size, quality })),
+    sync: () => call.generate(client, { prompt: `contents one ${whole}`, size, quality }),
+    async: () => client.submit(generateBody({ prompt: `contents one ${whole}`, size, quality })),
     differing: /^\{"created":\d+,/,
   },
   {

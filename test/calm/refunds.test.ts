@@ -20,7 +20,7 @@ async function owner() {
 }
 
 const sized = (width: number, height: number) =>
-  `refunds [sim:smaller width=${width} height=${height}]`
+  `refunds [sim:pixels width=${width} height=${height}]`
 
 describe('an image that is smaller than asked is charged as what it is', () => {
   it('by a task, whose record and image are like any other [money-13, account-6]', async () => {
@@ -78,7 +78,7 @@ describe('a refund', () => {
     const { client, account: own } = await owner()
     account = own
     // A failed task whose retry brings the small image: the retry has its own terms.
-    const prompt = `refunds story [sim:moderation times=1] [sim:smaller width=1254 height=1250]`
+    const prompt = `refunds story [sim:moderation times=1] [sim:pixels width=1254 height=1250]`
     const body = generateBody({ model: web, size: '2048x2048', prompt })
     world.taskId = (await client.accepted(body)).task_id
     await client.ended(world.taskId)

@@ -40,7 +40,7 @@ const bothFamilies: readonly Row[] = [
   ['zero', 'rejected', 'no_image'],
   ['zero form=absent', 'rejected', 'no_image'],
   ['two', 'succeeded', 'image'],
-  ['smaller width=125 height=64', 'succeeded', 'image', { image: { width: 125, height: 64 } }],
+  ['pixels width=125 height=64', 'succeeded', 'image', { image: { width: 125, height: 64 } }],
   ['slow chunks=5 interval=10', 'succeeded', 'image'],
 ]
 

@@ -20,7 +20,7 @@ export async function makeImages(
   count: number,
   fault: Fault | undefined,
 ): Promise<readonly EncodedImage[]> {
-  const sides = fault?.kind === 'smaller' ? { width: fault.width, height: fault.height } : undefined
+  const sides = fault?.kind === 'pixels' ? { width: fault.width, height: fault.height } : undefined
   const order = { ...asked, ...sides }
   const format = fault?.kind === 'wrong-mime' ? fault.as : order.format
   const quality = Math.max(1, order.compression)

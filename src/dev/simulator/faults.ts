@@ -104,7 +104,7 @@ export const faultTable = [
   fault('image', 'wrong-mime', 'an image of another type than the declared one', {
     as: z.enum(['jpeg', 'webp']).default('jpeg'),
   }),
-  fault('image', 'smaller', 'an image of this size, whatever was asked for', {
+  fault('image', 'pixels', 'an image of this size, whatever was asked for', {
     width: side,
     height: side,
   }),

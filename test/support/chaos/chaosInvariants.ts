@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import sharp from 'sharp'
+import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import type { PricedRequest } from '../../../src/domain/models/prices.ts'
+import { builtInPrices } from '../../../src/domain/models/prices.ts'
+import { smallerPrices } from '../../../src/domain/models/smallerPrices.ts'
 import type { SimulatorCall } from '../../../src/dev/simulator/calls.ts'
 import { readUsage } from '../../../src/store/accounts/readUsage.ts'
 import { isTerminal, lookup } from './chaosClient.ts'
@@ -10,6 +14,11 @@ import type { TestService } from '../service/testService.ts'
 
 type TaskRow = {
   readonly taskId: string
+  readonly request: PricedRequest
+  readonly held: number
+  /** The settlement, if there is one, and what else ended the hold. */
+  readonly charged: number
+  readonly returned: number
   readonly keyDigest: string
   readonly status: string
   readonly createdAtMs: number
@@ -35,6 +44,7 @@ export async function brokenInvariants(
     const own = calls.filter(({ prompt }) => prompt?.startsWith(request.tag) === true)
     broken.push(
       ...tasksOf(request, tasks),
+      ...chargesOf(request, tasks),
       ...(request.isSync ? await imagesOf(request, tasks) : answersOf(request, tasks)),
       ...historyOf(request),
       ...callsOf(request, tasks, own),
@@ -55,6 +65,25 @@ function* tasksOf({ tag, isSync }: ChaosRequest, tasks: readonly TaskRow[]): Gen
   }
   if (!isSync && tasks.length > 1) yield `${tag} has ${tasks.length} tasks`
   if (succeeded > 1) yield `${tag} has ${succeeded} tasks with an image`
+}
+
+/**
+ * An image is charged as the smallest size of its model, because every image is tiny, unless that costs more than the
+ * hold. The rest of the hold goes back. A synchronous answer says the same.
+ */
+function* chargesOf({ tag, answers }: ChaosRequest, tasks: readonly TaskRow[]): Generator<string> {
+  for (const { status, request, held, charged, returned } of tasks) {
+    const [smallest] = smallerPrices(builtInPrices, builtInCapabilities[request.model], request)
+    const expected = status === 'succeeded' ? (smallest?.credits ?? held) : 0
+    if (charged !== expected) yield `${tag} was charged ${charged} and not ${expected} of ${held}`
+    if (charged + returned !== held) yield `${tag} held ${held}, and got ${returned} back`
+    const told = answered(answers)
+      .filter((answer) => status === 'succeeded' && answer.status === 200)
+      .map(({ headers }) => headers.get('x-credits-charged'))
+    for (const credits of told) {
+      if (credits !== String(charged)) yield `${tag} was told ${credits} credits, not ${charged}`
+    }
+  }
 }
 
 const answered = (answers: readonly (Answer | 'none')[]): readonly Answer[] =>
@@ -203,7 +232,14 @@ async function usageOf(pool: Pool): Promise<readonly string[]> {
 
 async function taskRows(pool: Pool): Promise<readonly TaskRow[]> {
   const { rows } = await pool.query<TaskRow>(
-    `select task_id as "taskId", encode(key_digest, 'hex') as "keyDigest", status,
+    `select task_id as "taskId", credits as held,
+       json_strip_nulls(json_build_object('model', model, 'size', size, 'quality', quality, 'action', action,
+         'inputImages', case action when 'edit' then 1 else 0 end)) as request,
+       (select coalesce(sum(l.credits), 0)::int from ledger l
+        where l.task_id = task.task_id and kind = 'settle') as charged,
+       (select coalesce(sum(l.credits), 0)::int from ledger l
+        where l.task_id = task.task_id and kind in ('refund', 'release')) as returned,
+       encode(key_digest, 'hex') as "keyDigest", status,
        (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
        (extract(epoch from completed_at) * 1000)::float8 as "completedAtMs",
        (select count(*)::int from attempt where attempt.task_id = task.task_id) as attempts,

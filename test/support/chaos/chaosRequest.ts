@@ -1,4 +1,6 @@
-import type { ModelId } from '../../../src/domain/models/models.ts'
+import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import { defined } from '../../../src/domain/defined.ts'
+import type { ImageSize, ModelId } from '../../../src/domain/models/models.ts'
 import { familyAModels, familyBModels, modelIds } from '../../../src/domain/models/models.ts'
 import type { Client, TaskRecord } from '../clients/client.ts'
 import { editBody, formBody, formType, generateBody } from '../clients/requestBodies.ts'
@@ -14,6 +16,7 @@ export type KeyedRequest = {
   readonly kind: (typeof asyncKinds)[number] | (typeof syncKinds)[number]
   readonly isSync: boolean
   readonly model: ModelId
+  readonly size?: ImageSize
   /** Its start names the request in the call log of the simulator. */
   readonly prompt: string
   readonly key: string
@@ -63,8 +66,8 @@ const upstreamFaults = [
 ] as const
 const faultShare = 0.5
 
-/** Chooses a route and a model at random. */
-export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync' | 'model'> {
+/** Chooses a route, a model and a size at random. The images are tiny, so most sizes lead to a refund. */
+export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync' | 'model' | 'size'> {
   const isSync = chance.chance(0.5)
   const kind = chance.pick(isSync ? syncKinds : asyncKinds)
   const models = {
@@ -75,7 +78,10 @@ export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync' |
     generateContent: familyAModels,
     asyncGenerateContent: familyAModels,
   }
-  return { isSync, kind, model: chance.pick(models[kind]) }
+  const model = chance.pick(models[kind])
+  const { sizes } = builtInCapabilities[model]
+  const size = chance.chance(0.75) ? chance.pick(sizes) : undefined
+  return { isSync, kind, model, ...defined({ size }) }
 }
 
 /** Chooses a request at random. Half of the requests carry an upstream fault. */
@@ -126,22 +132,25 @@ export async function sendRequest(
   }
 }
 
-function sentOf({ kind, model, prompt }: KeyedRequest): {
+function sentOf({ kind, model, prompt, ...rest }: KeyedRequest): {
   readonly path: string
   readonly body: object
 } {
+  const size = defined({ size: rest.size })
+  const fields = { model, prompt, ...size }
   switch (kind) {
     case 'generate':
-      return { path: '/v1/images/tasks', body: generateBody({ model, prompt }) }
+      return { path: '/v1/images/tasks', body: generateBody(fields) }
     case 'edit':
-      return { path: '/v1/images/tasks', body: editBody({ model, prompt }) }
+      return { path: '/v1/images/tasks', body: editBody(fields) }
     case 'generations':
-      return { path: '/v1/images/generations', body: { model, prompt } }
+      return { path: '/v1/images/generations', body: fields }
     case 'edits':
-      return { path: '/v1/images/edits', body: formBody(editParts({ model, prompt })) }
+      return { path: '/v1/images/edits', body: formBody(editParts(fields)) }
     case 'asyncGenerateContent':
     case 'generateContent': {
-      const body = { contents: [{ parts: [{ text: prompt }] }] }
+      const imageConfig = defined({ imageSize: rest.size })
+      const body = { contents: [{ parts: [{ text: prompt }] }], generationConfig: { imageConfig } }
       return { path: `/v1beta/models/${model}:${kind}`, body }
     }
     default:

@@ -78,26 +78,27 @@ function isLastGroup(letters: string): boolean {
 }
 
 /**
- * Decodes the base64 of a JSON string leniently. Accepts white space, both alphabets, missing padding, and a data-URL
- * prefix. Returns `undefined` for every other text, and for more than `bytesMax` bytes. Use it only for upstream
- * answers, because we have paid for them. Never use it for what a client sends.
+ * Decodes the base64 of a JSON string leniently. Accepts a data-URL prefix, white space, both alphabets and missing
+ * padding, and leaves out every other character: whether the bytes are an image must be seen from them. Returns
+ * `undefined` for more than `bytesMax` bytes. Use it only for upstream answers, because we have paid for them. Never use
+ * it for what a client sends.
  */
 export async function decodeLenientBase64(
   sent: Buffer,
   bytesMax: number,
 ): Promise<Buffer | undefined> {
-  const target = Buffer.allocUnsafeSlow(Math.ceil(sent.length / 4) * 3)
-  const strict = await decodeBase64(sent, 'either', bytesMax, target)
+  const [prefix = ''] = dataUrlPrefix.exec(sent.toString('latin1', 0, 256)) ?? []
+  const given = sent.subarray(prefix.length)
+  const target = Buffer.allocUnsafeSlow(Math.ceil(given.length / 4) * 3)
+  const strict = await decodeBase64(given, 'either', bytesMax, target)
   if (strict.ok) return strict.value
-  const letters = unescaped(sent.toString('latin1'))?.replace(dataUrlPrefix, '')
-  if (letters === undefined || foreign.test(letters)) return undefined
-  const bytes = Buffer.from(letters, 'base64')
+  const text = given.toString('latin1')
+  const bytes = Buffer.from(unescaped(text) ?? text, 'base64')
   return bytes.length > bytesMax ? undefined : bytes
 }
 
-const foreign = /[^0-9A-Za-z+/_=\s-]/
-
-const dataUrlPrefix = /^\s*data:[\w/.+;=-]*;base64,/i
+/** The slashes may have the escapes of JSON. */
+const dataUrlPrefix = /^(?:\s|\\[nrt])*data:[^,"]{0,200};base64,/i
 
 /** Encodes a stream of bytes as base64 with padding. Yields the text as ASCII bytes. */
 export async function* encodeBase64(

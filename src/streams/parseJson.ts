@@ -10,8 +10,8 @@ import { fail, succeed } from '../domain/result.ts'
 export type ImageString = { readonly path: JsonPath; readonly sent: Buffer }
 
 export type JsonRules = {
-  /** Returns whether the string at this path is an image in base64. */
-  readonly isImage: (path: JsonPath) => boolean
+  /** Returns whether the string at this path is an image in base64. `begin`: its first bytes between its quotes. */
+  readonly isImage: (path: JsonPath, begin: Buffer) => boolean
   readonly imagesMax: number
   readonly depthMax: number
   /** Limit for the containers, strings, numbers and literals together. Keys do not count. */
@@ -97,6 +97,9 @@ function tooLong(limitBytes: number): RequestFailure {
   return { tag: 'body_too_large', limitBytes, texts: true }
 }
 
+/** How much of a string tells an image: its mark, behind the prefix of a data URL. */
+const beginBytes = 160
+
 const quote = 0x22
 const backslash = 0x5c
 
@@ -121,7 +124,8 @@ function readValue(reader: Reader): Json | undefined {
   if (byte === 0x7b) return readObject(reader)
   if (byte === 0x5b) return readArray(reader)
   if (byte !== quote) return readScalar(reader)
-  return reader.isImage(reader.path) ? readImage(reader) : readText(reader)
+  const begin = reader.body.subarray(reader.at + 1, reader.at + 1 + beginBytes)
+  return reader.isImage(reader.path, begin) ? readImage(reader) : readText(reader)
 }
 
 function readObject(reader: Reader): Json | undefined {
@@ -180,7 +184,9 @@ function readScalar(reader: Reader): Json | undefined {
   while (reader.at < limitAt && !endsScalar(body[reader.at])) reader.at += 1
   if (reader.at === limitAt) nextByte(reader)
   if (reader.failure !== undefined) return undefined
-  const value = parsed(body.toString('latin1', begin, reader.at))
+  const text = body.toString('latin1', begin, reader.at)
+  // Python writes these where a number is none, and JSON has no word for them.
+  const value = lenient && /^(?:NaN|-?Infinity)$/.test(text) ? null : parsed(text)
   if (value === undefined) return refuse(reader, notJson)
   if (typeof value !== 'number' || Number.isFinite(value)) return value
   return lenient ? null : refuse(reader, invalidAt(path, 'the number is out of range'))

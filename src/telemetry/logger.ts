@@ -24,6 +24,7 @@ const textFields = [
   'upstreamRequestId',
   'step',
   'address',
+  'shape',
 ] as const
 const numberFields = [
   'status',
@@ -33,6 +34,7 @@ const numberFields = [
   'delayMs',
   'count',
   'port',
+  'imageCount',
   'leftOutBytes',
 ] as const
 const knownFields: ReadonlySet<string> = new Set([...textFields, ...numberFields])

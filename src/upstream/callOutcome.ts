@@ -1,21 +1,24 @@
 import { inMemoryBytesMax } from './answerBody.ts'
 import { defined } from '../domain/defined.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
+import type { JsonObject } from '../domain/json.ts'
+import type { Result } from '../domain/result.ts'
 import { fittedResponse } from '../domain/upstream/nativeResponse.ts'
 import type {
   OutcomeEvidence,
   UpstreamCall,
   UpstreamOutcome,
 } from '../domain/upstream/upstreamCall.ts'
-import { readErrorAnswer } from './errorAnswer.ts'
+import { judgeError, readErrorAnswer, vendorErrorIn } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { isSuccess } from './exchange.ts'
-import type { AnswerVerdict, FamilyCall } from './modelAnswer.ts'
-import { looksLikeJson, readModelAnswer } from './modelAnswer.ts'
+import type { AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
+import { errorOf, looksPlain, readModelAnswer } from './modelAnswer.ts'
+import { upstreamRequestId } from './requestId.ts'
 import type { ByteBudget } from '../streams/byteBudget.ts'
 import { freeMemory } from '../streams/freeMemory.ts'
 
-type Call = Pick<FamilyCall, 'isImage' | 'judge'> &
+type Call = Pick<FamilyCall, 'judge'> &
   Pick<UpstreamCall, 'repeats'> &
   Pick<Channel, 'errorsAreFree'>
 
@@ -28,15 +31,15 @@ export async function callOutcome(
   call: Call,
   memory: ByteBudget,
 ): Promise<UpstreamOutcome> {
-  const about = {
+  const about = (document?: JsonObject) => ({
     latencyMs,
     httpStatus: answer.status,
-    ...defined({ upstreamRequestId: upstreamRequestId(answer.headers) }),
-  }
+    ...defined({ upstreamRequestId: upstreamRequestId(answer.headers, document) }),
+  })
+  const facts = { nowMs: Date.now(), ...defined({ errorsAreFree: call.errorsAreFree }) }
   if (!isSuccess(answer.status)) {
-    const facts = { nowMs: Date.now(), ...defined({ errorsAreFree: call.errorsAreFree }) }
     const verdict = await readErrorAnswer(answer, facts)
-    return withEvidence(repeated(verdict, answer, call), about, () => {})
+    return withEvidence(repeated(verdict, answer, call), about(), () => {})
   }
   const room = memory.open('')
   let isKept = false
@@ -44,23 +47,29 @@ export async function callOutcome(
     const bytes = answer.body.bytes()
     if (bytes > inMemoryBytesMax) await room.cover(bytes, Infinity)
     const body = await answer.body.take()
-    const verdict = repeated(await verdictOf(body, answer, call), answer, call)
-    // zlib may still read a body that was packed.
-    if (looksLikeJson(body)) freeMemory(body)
+    const read = await readModelAnswer(body, answer)
+    const verdict = repeated(await verdictOf(read, answer, call, facts), answer, call)
     isKept = verdict.class === 'succeeded'
-    return withEvidence(verdict, about, room.end)
+    const isImage = verdict.class === 'succeeded' && verdict.image.bytes.buffer === body.buffer
+    // zlib may still read a body that was packed.
+    if (looksPlain(body) && !isImage) freeMemory(body)
+    return withEvidence(verdict, about(read.ok ? read.value.document : {}), room.end)
   } finally {
     if (!isKept) room.end()
   }
 }
 
 async function verdictOf(
-  body: Buffer,
+  read: Result<ModelAnswer, AnswerVerdict>,
   answer: Answer,
-  { isImage, judge }: Call,
+  { judge }: Call,
+  facts: Parameters<typeof judgeError>[2],
 ): Promise<AnswerVerdict> {
-  const read = await readModelAnswer(body, answer, isImage)
   const verdict = read.ok ? await judge(read.value) : read.failure
+  const error = read.ok && verdict.class !== 'succeeded' ? errorOf(read.value.document) : undefined
+  // Relays leave the message out.
+  const named = error && vendorErrorIn({ error: { message: '', ...error } })
+  if (named !== undefined) return judgeError(answer, named, facts)
   // A status such as 202 without an image may mean that the upstream is still working on the request.
   return answer.status !== 200 && answer.cutBy === undefined && verdict.class !== 'succeeded'
     ? { class: 'unknown', reason: 'unexpected_status' }
@@ -96,16 +105,11 @@ function withEvidence(
     const seen = { ...evidence, ...defined({ vendorCode }) }
     return { ...failed, evidence: seen, ...(given && { nativeRejection: response }) }
   }
-  const native = { ...outcome.native, response }
-  return { ...outcome, evidence, native, image: { ...outcome.image, discard } }
-}
-
-const requestIdLengthMax = 128
-
-/** Returns the `x-request-id` of an answer. Removes all characters that could be harmful in a log. */
-function upstreamRequestId(headers: Answer['headers']): string | undefined {
-  const value = headers['x-request-id']
-  const text = Array.isArray(value) ? value[0] : value
-  const safe = text?.replaceAll(/[^0-9A-Za-z._:/=+-]/g, '').slice(0, requestIdLengthMax)
-  return safe === '' ? undefined : safe
+  const { shape, imageCount, image, native } = outcome
+  return {
+    class: 'succeeded',
+    evidence: { ...evidence, ...defined({ shape, imageCount }) },
+    image: { ...image, discard },
+    native: { ...native, response },
+  }
 }

@@ -38,7 +38,7 @@ const answerMemory = { bytesMax: 96 * 1024 * 1024, freeBytes: 0, accountShareMax
  * An answer passes through these steps. The files are in this folder:
  * 1. `send.ts` sends the request, and without an answer knows whether the upstream can have acted on it. `exchange.ts` collects the
  *    answer in an `answerBody.ts`, until it is complete, the connection breaks, or the timeout of the call.
- * 2. `modelAnswer.ts` reads a 2xx answer with its images, as far as it came. `errorAnswer.ts` reads any other answer,
+ * 2. `modelAnswer.ts` reads a 2xx answer, as far as it came, and `answerPictures.ts` its images. `errorAnswer.ts` reads any other answer,
  *    and the wait that it asks for.
  * 3. `familyA.ts` or `familyB.ts` judges what a 2xx answer means.
  * 4. `callOutcome.ts` turns the verdict into the outcome of the call.
@@ -68,7 +68,7 @@ function preparedCall(
   { blobs, capabilities, safetySecret }: UpstreamCallerDeps,
 ) {
   const { channel, model, request: asked, upstreamKey, timeoutMs, onSent, mayBegin, repeats } = call
-  const { contentType, pieces, isImage, judge } =
+  const { contentType, pieces, judge } =
     channel.family === 'A'
       ? familyACall(call, asked, capabilities)
       : familyBCall(call, asked, safetySecret)
@@ -76,6 +76,6 @@ function preparedCall(
   const body = requestBody(contentType, pieces, blobs, onSent)
   const url = callUrl(channel, asked.action, model)
   const { errorsAreFree } = channel
-  const judging = { isImage, judge, ...defined({ repeats, errorsAreFree }) }
+  const judging = { judge, ...defined({ repeats, errorsAreFree }) }
   return { request: { url, headers, body, timeoutMs, mayBegin }, judging }
 }

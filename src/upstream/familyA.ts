@@ -8,7 +8,9 @@ import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { OutcomeEvidence, UpstreamCall } from '../domain/upstream/upstreamCall.ts'
 import { meaningOf, showableCode } from '../domain/upstream/vendorWords.ts'
-import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
+import type { AnswerImage, ChosenPicture, Picture } from './answerPictures.ts'
+import { lastWhole } from './answerPictures.ts'
+import type { AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
 import type { BodyPiece } from './requestBody.ts'
 
 /** Prepares one call of family A: `generateContent` of the Gemini API. */
@@ -21,7 +23,6 @@ export function familyACall(
   return {
     contentType: 'application/json',
     pieces: familyARequest(request, capabilities[request.model], channel.extraFields),
-    isImage: isFamilyAImage,
     judge: async (answer) => await judgeFamilyA(answer, names),
   }
 }
@@ -35,22 +36,16 @@ function publicNames(model: ModelId, upstreamKey: string) {
   return { modelVersion: model, responseId: digest.slice(0, 22) }
 }
 
-/** Returns whether an answer has image bytes at this path. Some upstreams write `inline_data` in snake_case. */
-export function isFamilyAImage(path: JsonPath): boolean {
-  return (
-    path.length === 7 &&
-    path[0] === 'candidates' &&
-    path[2] === 'content' &&
-    path[3] === 'parts' &&
-    (path[5] === 'inlineData' || path[5] === 'inline_data') &&
-    path[6] === 'data'
-  )
+/** Returns whether the vendor documents an image at this path. Some upstreams write `inline_data` in snake_case. */
+function isInPlace(path: JsonPath): boolean {
+  const place = path.filter((step) => typeof step === 'string').join('.')
+  return path[1] === 0 && /^candidates\.content\.parts\.inline_?[dD]ata\.data$/.test(place)
 }
 
 /**
  * Judges what a 2xx answer of family A means. Chooses the last whole image that is not marked as a thought,
  * because thinking models send drafts before the final image. The response for the client is in camelCase and
- * contains only the first candidate. An empty string replaces the data of the chosen image. All other images
+ * contains only one candidate. An empty string replaces the data of the chosen image. All other images
  * are left out.
  */
 export async function judgeFamilyA(
@@ -59,60 +54,99 @@ export async function judgeFamilyA(
 ): Promise<AnswerVerdict> {
   // Some upstreams write snake_case (`inline_data`).
   const document = objectOf(camelCased(answer.document)) ?? {}
-  const candidate = objectOf(itemsOf(document['candidates'])[0])
-  const parts = candidate === undefined ? [] : partsOf(candidate)
-  const { image, at: chosenAt } = await lastFinalImage(parts, answer.images)
-  const kept = parts.flatMap((part, at) => {
-    if (!('inlineData' in part)) return 'fileData' in part ? [] : [part]
-    return at === chosenAt && image !== undefined
-      ? [{ ...part, inlineData: { mimeType: image.mimeType, data: '' } }]
-      : []
+  const candidates = itemsOf(document['candidates']).map(objectOf)
+  const finals = answer.pictures.filter(isFinal)
+  const chosen =
+    (await lastWhole(finals, isInPlace)) ?? (await lastThought(answer.pictures, candidates[0]))
+  const at = placeOf(chosen)
+  const candidate = candidates[at?.candidate ?? 0]
+  const given = candidate === undefined ? [] : partsOf(candidate)
+  const parts = given.flatMap((part, index) => {
+    if (index === at?.part && chosen !== undefined) return [withImage(part, chosen.image)]
+    return 'inlineData' in part || 'fileData' in part ? [] : [part]
   })
+  if (chosen !== undefined && at === undefined) parts.push(withImage({}, chosen.image))
+  const shown = candidate ?? (chosen && { finishReason: 'STOP', index: 0 })
   const response: JsonObject = {
-    ...(candidate === undefined ? {} : { candidates: [withParts(candidate, kept)] }),
+    ...(shown === undefined ? {} : { candidates: [withParts(shown, parts)] }),
     ...defined({
       promptFeedback: document['promptFeedback'],
       usageMetadata: document['usageMetadata'],
     }),
     ...names,
   }
-  if (image === undefined) {
-    const why = whyNoImage(document, candidate, parts)
+  if (chosen === undefined) {
+    const why = isBroken(answer.pictures, given, candidate)
+      ? ({ class: 'unknown', reason: 'broken_body' } as const)
+      : whyNoImage(document, candidate)
     return why.class === 'rejected' ? { ...why, nativeRejection: response } : why
   }
-  const index = kept.findIndex((part) => 'inlineData' in part)
+  const index = parts.findIndex((part) => 'inlineData' in part)
   const imagePath = ['candidates', 0, 'content', 'parts', index, 'inlineData', 'data']
-  return { class: 'succeeded', reason: 'image', image, native: { response, imagePath } }
+  const { image, met } = chosen
+  return { class: 'succeeded', reason: 'image', image, native: { response, imagePath }, ...met }
 }
 
-async function lastFinalImage(
+/**
+ * Returns the last picture that is marked as a thought, if the model has ended well and made no other one, whole or
+ * broken: a model was seen to mark its only picture so (https://github.com/Lixpi/lixpi/issues/135).
+ */
+async function lastThought(
+  pictures: readonly Picture[],
+  candidate: JsonObject | undefined,
+): Promise<ChosenPicture | undefined> {
+  const isAlone = !pictures.some(isFinal) && !partsOf(candidate ?? {}).some(isImagePart)
+  const last = pictures.findLast(({ kind, path }) => kind === 'thought' && path[1] === 0)
+  if (last === undefined || !isAlone || !hasStopped(candidate)) return undefined
+  const image = await last.read()
+  return image && { image, path: last.path, met: { shape: 'thought' } }
+}
+
+function isFinal({ kind }: Picture): boolean {
+  return kind === 'final'
+}
+
+function hasStopped(candidate: JsonObject | undefined): boolean {
+  return candidate?.['finishReason'] === 'STOP'
+}
+
+/** Returns where the chosen picture stands, if it is in a part of a candidate. */
+function placeOf(chosen: ChosenPicture | undefined) {
+  const [top, candidate, content, list, part] = chosen?.path ?? []
+  return top === 'candidates' && content === 'content' && list === 'parts'
+    ? { candidate: Number(candidate), part: Number(part) }
+    : undefined
+}
+
+/** Returns a part with the image in the place that the vendor documents, whatever mark, link or text had it. */
+function withImage(part: JsonObject, { mimeType }: AnswerImage): JsonObject {
+  const { thought: _thought, fileData: _link, text, ...others } = part
+  return { ...others, ...(text ? { text } : {}), inlineData: { mimeType, data: '' } }
+}
+
+/** Returns whether a part is an image for the client. The bytes of the image may be incomplete, or elsewhere. */
+function isImagePart(part: JsonObject): boolean {
+  return ('inlineData' in part && part['thought'] !== true) || 'fileData' in part
+}
+
+/** Returns whether there is an image that cannot be shown. An image by link is one: Darkroom does not follow links. */
+function isBroken(
+  pictures: readonly Picture[],
   parts: readonly JsonObject[],
-  images: ModelAnswer['images'],
-): Promise<{ readonly image?: AnswerImage; readonly at?: number }> {
-  for (const { path, read } of images.toReversed()) {
-    const at = Number(path[4])
-    const part = path[1] === 0 ? parts[at] : undefined
-    const image = part !== undefined && isFinalImage(part) ? await read() : undefined
-    if (image !== undefined) return { image, at }
-  }
-  return {}
-}
-
-/** Returns whether a part is an image for the client. The bytes of the image may be incomplete. */
-function isFinalImage(part: JsonObject): boolean {
-  return 'inlineData' in part && part['thought'] !== true
+  candidate: JsonObject | undefined,
+): boolean {
+  const isOnlyThought = hasStopped(candidate) && pictures.some(({ kind }) => kind === 'thought')
+  return isOnlyThought || pictures.some(isFinal) || parts.some(isImagePart)
 }
 
 function whyNoImage(
   document: JsonObject,
   candidate: JsonObject | undefined,
-  parts: readonly JsonObject[],
 ): ErrorVerdict & Pick<OutcomeEvidence, 'vendorCode'> {
-  const broken = { class: 'unknown', reason: 'broken_body' } as const
   const blocked = textOf(objectOf(document['promptFeedback'])?.['blockReason'])
-  if (candidate === undefined && blocked === undefined && !isFamilyAAnswer(document)) return broken
-  // An image by link (`fileData`) is a broken answer too, because Darkroom does not follow links.
-  if (parts.some((part) => isFinalImage(part) || 'fileData' in part)) return broken
+  if (candidate === undefined && blocked === undefined && !isFamilyAAnswer(document)) {
+    return { class: 'unknown', reason: 'broken_body' }
+  }
   const word = blocked ?? textOf(candidate?.['finishReason']) ?? ''
   const vendorCode = showableCode.test(word) ? { vendorCode: word } : {}
   const meaning = meaningOf(word)
@@ -138,7 +172,8 @@ function partsOf(candidate: JsonObject): readonly JsonObject[] {
 }
 
 function withParts(candidate: JsonObject, parts: readonly JsonObject[]): JsonObject {
-  const content = objectOf(candidate['content'])
+  const content =
+    objectOf(candidate['content']) ?? (parts.length > 0 ? { role: 'model' } : undefined)
   return content === undefined ? candidate : { ...candidate, content: { ...content, parts } }
 }
 

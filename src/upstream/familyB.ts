@@ -2,13 +2,15 @@ import { createHash, createHmac } from 'node:crypto'
 import sharp from 'sharp'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
-import type { JsonObject, JsonPath } from '../domain/json.ts'
+import type { Json, JsonObject, JsonPath } from '../domain/json.ts'
 import { countOf, objectOf, textOf } from '../domain/json.ts'
 import { outputImagePixelsMax } from '../domain/limits.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
-import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
+import type { AnswerImage } from './answerPictures.ts'
+import { lastWhole } from './answerPictures.ts'
+import type { AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
 import type { BodyPiece } from './requestBody.ts'
 
 /** Prepares one call of family B: generations or edits of the OpenAI Images API. */
@@ -28,7 +30,6 @@ export function familyBCall(
   const boundary = createHash('sha256').update(`boundary ${upstreamKey}`).digest('hex')
   return {
     ...familyBRequest(request, fixed, `darkroom-${boundary.slice(0, 40)}`),
-    isImage: isFamilyBImage,
     judge: judgeFamilyB,
   }
 }
@@ -42,25 +43,21 @@ export function safetyIdentifier(accountId: string, secret: string): string {
 }
 
 /**
- * Judges a 2xx answer. Chooses the first whole image. An answer that has its image only by URL is broken,
+ * Judges a 2xx answer. Chooses the last whole image. An answer that has its image only by URL is broken,
  * because Darkroom does not fetch URLs.
  */
-async function judgeFamilyB(answer: ModelAnswer): Promise<AnswerVerdict> {
-  if (isEmptyFamilyB(answer.document)) return { class: 'rejected', reason: 'no_image' }
-  const first = await firstWhole(answer.images)
-  const image = first === undefined ? undefined : await asPng(first)
-  if (image === undefined) return { class: 'unknown', reason: 'broken_body' }
-  const response = familyBResponse(answer.document, Math.floor(Date.now() / 1000))
-  const native = { response, imagePath: ['data', 0, 'b64_json'] }
-  return { class: 'succeeded', reason: 'image', image, native }
-}
-
-async function firstWhole(images: ModelAnswer['images']): Promise<AnswerImage | undefined> {
-  for (const { read } of images) {
-    const image = await read()
-    if (image !== undefined) return image
+async function judgeFamilyB({ document, pictures }: ModelAnswer): Promise<AnswerVerdict> {
+  if (pictures.length === 0 && isEmptyFamilyB(document)) {
+    return { class: 'rejected', reason: 'no_image' }
   }
-  return undefined
+  const finals = pictures.filter(({ kind }) => kind === 'final')
+  const chosen = await lastWhole(finals, isInPlace)
+  const image = chosen && (await asPng(chosen.image))
+  if (chosen === undefined || image === undefined)
+    return { class: 'unknown', reason: 'broken_body' }
+  const response = familyBResponse(document, Math.floor(Date.now() / 1000))
+  const native = { response, imagePath: ['data', 0, 'b64_json'] }
+  return { class: 'succeeded', reason: 'image', image, native, ...chosen.met }
 }
 
 const transcodeSecondsMax = 60
@@ -82,19 +79,22 @@ export async function asPng(image: AnswerImage): Promise<AnswerImage | undefined
   }
 }
 
-/** Returns whether an answer has image bytes at this path. */
-function isFamilyBImage(path: JsonPath): boolean {
+/** Returns whether the vendor documents an image at this path. */
+function isInPlace(path: JsonPath): boolean {
   return path.length === 3 && path[0] === 'data' && path[2] === 'b64_json'
 }
+
+/** Where upstreams put images. */
+const imageKeys = ['data', 'images', 'image', 'output', 'result', 'url', 'b64_json', 'b64'] as const
 
 /**
  * Returns whether an answer says that there is no image. Returns false when the image is broken, or is given
  * by URL. `data` may be missing, because the OpenAI API requires only `created`.
  */
 function isEmptyFamilyB(document: JsonObject): boolean {
-  return 'data' in document
-    ? Array.isArray(document['data']) && document['data'].length === 0
-    : countOf(document['created']) !== undefined
+  const given = imageKeys.flatMap((key) => document[key] ?? [])
+  if (given.length > 0) return false
+  return imageKeys.some((key) => key in document) || countOf(document['created']) !== undefined
 }
 
 /**
@@ -106,7 +106,7 @@ export function familyBResponse(document: JsonObject, nowSeconds: number): JsonO
   const size = textOf(document['size'])
   const quality = textOf(document['quality'])
   return {
-    created: countOf(document['created']) ?? nowSeconds,
+    created: countOf(document['created']) ?? countOf(document['created_at']) ?? nowSeconds,
     data: [{ b64_json: '' }],
     ...defined({ size, quality }),
     usage: fullUsage(objectOf(document['usage']) ?? {}),
@@ -118,28 +118,27 @@ export function familyBResponse(document: JsonObject, nowSeconds: number): JsonO
  * computes it from the other numbers, or sets it to 0.
  */
 function fullUsage(usage: JsonObject): JsonObject {
-  const input = details(usage['input_tokens_details'])
-  const output = details(usage['output_tokens_details'])
-  const inputTokens = countOf(usage['input_tokens']) ?? input.text_tokens + input.image_tokens
-  const outputTokens = countOf(usage['output_tokens']) ?? output.text_tokens + output.image_tokens
+  const input = tokensOf(usage['input_tokens'], usage['input_tokens_details'])
+  const left = (countOf(usage['total_tokens']) ?? 0) - input.tokens
+  const output = tokensOf(usage['output_tokens'], usage['output_tokens_details'], left)
   return {
-    input_tokens: inputTokens,
-    output_tokens: outputTokens,
-    total_tokens: countOf(usage['total_tokens']) ?? inputTokens + outputTokens,
-    input_tokens_details: input,
-    output_tokens_details: output,
+    input_tokens: input.tokens,
+    output_tokens: output.tokens,
+    total_tokens: countOf(usage['total_tokens']) ?? input.tokens + output.tokens,
+    input_tokens_details: input.details,
+    output_tokens_details: output.details,
   }
 }
 
-function details(value: JsonObject[string] | undefined): {
-  readonly text_tokens: number
-  readonly image_tokens: number
-} {
-  const given = objectOf(value)
-  return {
-    text_tokens: countOf(given?.['text_tokens']) ?? 0,
-    image_tokens: countOf(given?.['image_tokens']) ?? 0,
-  }
+/** Returns a sum of tokens and its parts. What the upstream does not divide counts as tokens of images. */
+function tokensOf(given: Json | undefined, details: Json | undefined, unnamed = 0) {
+  const parts = objectOf(details)
+  const [text, image] = [countOf(parts?.['text_tokens']), countOf(parts?.['image_tokens'])]
+  const tokens =
+    countOf(given) ?? ((text ?? image) === undefined ? Math.max(0, unnamed) : undefined)
+  const text_tokens = text ?? 0
+  const image_tokens = image ?? Math.max(0, (tokens ?? 0) - text_tokens)
+  return { tokens: tokens ?? text_tokens + image_tokens, details: { text_tokens, image_tokens } }
 }
 
 /**

@@ -102,12 +102,12 @@ describe('lenient base64', () => {
   })
 
   it.each([
-    ['accepts', 'a data-URL prefix', 'data:image/png;base64,QUJDRA=='],
-    ['accepts', 'line breaks', 'QUJD\\r\\nRA==\\n'],
-    ['refuses', 'letters beyond ASCII', 'QUJé'],
-    ['refuses', 'prose', 'no image today!'],
-  ])('%s %s', async (verb, _what, text) => {
-    expect((await lenient(text))?.toString()).toBe(verb === 'accepts' ? 'ABCD' : undefined)
+    ['a data-URL prefix', 'data:image/png;base64,QUJDRA=='],
+    ['line breaks', 'QUJD\\r\\nRA==\\n'],
+    ['letters that are none of it', 'QUéJD*RA=='],
+    ['an escape that JSON does not have', 'QUJDRA\\'],
+  ])('leaves out %s', async (_what, text) => {
+    expect((await lenient(text))?.toString()).toBe('ABCD')
   })
 
   it('is refused above its limit', async () => {

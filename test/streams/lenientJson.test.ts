@@ -41,13 +41,32 @@ describe('the JSON of an answer that we pay for', () => {
     })
   })
 
-  const brokenImage = { document: { data: '' }, images: [['data', undefined]] }
-  it.each(['QUJD\nRA==', 'no image today!', 'QUJD\\"', 'QUJD\\\\', '\\ud800', '\\x', 'é'])(
+  it.each(['no image today!', 'QUJD\\"', 'QUJD\\\\', '\\ud800', '\\x', 'é'])(
     'keeps the rest when an image is broken: %s',
     async (data) => {
-      expect(await read(`{"data":"${data}"}`)).toEqual(brokenImage)
+      expect(await read(`{"data":"${data}","a":1}`)).toMatchObject({ document: { data: '', a: 1 } })
     },
   )
+
+  it.each([
+    'QUJD\\nRA==',
+    'QUJD\nRA==',
+    'QUJDRA',
+    '*QUJD*RA==',
+    'data:image/png;base64,QUJDRA==',
+    'data:image\\/png;charset=utf-8;base64,QUJDRA',
+    '\\n data:;base64,QUJDRA==',
+  ])('has images in any base64: %s', async (data) => {
+    expect(await read(`{"data":"${data}"}`)).toHaveProperty('images', [['data', 'ABCD']])
+  })
+
+  it('has null where a number is none, as Python writes it', async () => {
+    const read = readLenientJson(Buffer.from('{"a":NaN,"b":[Infinity,-Infinity,NaN ],"c":1}'))
+    expect(read).toHaveProperty('value.document', { a: null, b: [null, null, null], c: 1 })
+    for (const text of ['{"a":nothing}', '{"a":NaNs}', '{"a":-}']) {
+      expect(readLenientJson(Buffer.from(text)).ok).toBe(false)
+    }
+  })
 
   it.each([
     ['', 'is empty'],

@@ -34,7 +34,7 @@ describe('a check of a channel', () => {
   it.each([
     [401, '', 'refused'],
     [403, '{"error":{"message":"no","code":"forbidden"}}', 'refused'],
-    [400, badKeyReply('gemini').body, 'refused'],
+    [400, badKeyReply('gemini').body.toString(), 'refused'],
     [400, '', 'unclear'],
     [404, '', 'not_checked'],
     [405, '', 'not_checked'],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import type { ContentDocument, ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
-import { familyARequest, isFamilyAImage, judgeFamilyA } from '../../src/upstream/familyA.ts'
+import { familyARequest, judgeFamilyA } from '../../src/upstream/familyA.ts'
 import type { AnswerVerdict } from '../../src/upstream/modelAnswer.ts'
 import { readModelAnswer } from '../../src/upstream/modelAnswer.ts'
 import { redPixelPng } from '../support/images.ts'
@@ -13,7 +13,7 @@ const held = { mimeType: 'image/png', data: '' }
 async function verdictOf(answer: object | string): Promise<AnswerVerdict> {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
   const body = Buffer.from(text)
-  const read = await readModelAnswer(body, { headers: {} }, isFamilyAImage)
+  const read = await readModelAnswer(body, { headers: {} })
   if (!read.ok) throw new Error(`Not read: ${read.failure.reason}`)
   return await judgeFamilyA(read.value, names)
 }
@@ -89,10 +89,32 @@ describe('answers of family A', () => {
     })
   })
 
-  it('have no image when the only images are thoughts', async () => {
-    const verdict = await verdictOf(withParts([draft, text('Sorry')]))
+  it('give the last thought when the model has ended well and there is no other image', async () => {
+    const planned = { ...draft, thoughtSignature: 'c2ln' }
+    const verdict = await verdictOf(withParts([draft, planned, text('Done.')]))
+    const kept = [{ inlineData: held, thoughtSignature: 'c2ln' }, text('Done.')]
+    expect(candidatesOf(verdict)).toEqual(answered(kept))
+    expect(verdict).toMatchObject({ shape: 'thought' })
+  })
+
+  it('have no image when the only images are thoughts, and the model has not ended well', async () => {
+    const finishReason = 'MAX_TOKENS'
+    const content = { role: 'model', parts: [draft, text('Sorry')] }
+    const verdict = await verdictOf({ candidates: [{ content, finishReason }] })
     expect(verdict).toMatchObject({ class: 'rejected', reason: 'no_image' })
-    expect(verdict).toHaveProperty('nativeRejection.candidates', answered([text('Sorry')]))
+    const shown = [{ content: { role: 'model', parts: [text('Sorry')] }, finishReason }]
+    expect(verdict).toHaveProperty('nativeRejection.candidates', shown)
+  })
+
+  it('have the usage as it came, with fields that no document names', async () => {
+    const usageMetadata = {
+      totalTokenCount: 1130,
+      trafficType: 'ON_DEMAND',
+      toolUsePromptTokenCount: 3,
+      cacheTokensDetails: [{ modality: 'TEXT', tokenCount: 4 }],
+    }
+    const verdict = await verdictOf({ ...withParts([image(png.data)]), usageMetadata })
+    expect(verdict).toHaveProperty('native.response.usageMetadata', usageMetadata)
   })
 
   it.each([
@@ -102,6 +124,8 @@ describe('answers of family A', () => {
     [withParts([{ inlineData: { mimeType: 'image/png' } }])],
     [withParts([image('aGVsbG8=')])],
     [withParts([draft, image('aGVsbG8=')])],
+    [withParts([draft, link])],
+    [withParts([draft, { ...image(png.data.slice(0, -20)), thought: true }])],
     [withParts([link])],
   ])('are broken as %j', async (answer) => {
     expect(await verdictOf(answer)).toEqual({ class: 'unknown', reason: 'broken_body' })

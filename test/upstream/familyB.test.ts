@@ -10,8 +10,14 @@ describe('an answer of family B', () => {
     [
       { input_tokens: 5, output_tokens: 6, total_tokens: 11 },
       { input_tokens: 5, output_tokens: 6, total_tokens: 11 },
-      none,
-      none,
+      { text_tokens: 0, image_tokens: 5 },
+      { text_tokens: 0, image_tokens: 6 },
+    ],
+    [
+      { input_tokens: 5, output_tokens: 6, input_tokens_details: { text_tokens: 5 } },
+      { input_tokens: 5, output_tokens: 6, total_tokens: 11 },
+      { text_tokens: 5, image_tokens: 0 },
+      { text_tokens: 0, image_tokens: 6 },
     ],
     [
       {
@@ -24,9 +30,9 @@ describe('an answer of family B', () => {
     ],
     [
       { input_tokens: 'many', output_tokens: -2, total_tokens: 9, input_tokens_details: null },
-      { input_tokens: 0, output_tokens: 0, total_tokens: 9 },
+      { input_tokens: 0, output_tokens: 9, total_tokens: 9 },
       none,
-      none,
+      { text_tokens: 0, image_tokens: 9 },
     ],
   ])(
     'reports the usage %j in its full shape, and only the fields of the route [sync-2]',

@@ -93,7 +93,7 @@ describe('answers in forms that no vendor documents', () => {
     ['written with escapes', `{"created":1,"data":[{"b64_json":"${escaped}"}]}`],
     ['behind one that is none', JSON.stringify({ created: 1, data: data('aGVsbG8=', null, png) })],
     ['as a data URL', JSON.stringify({ created: 1, data: data(`data:image/png;base64,${png}`) })],
-  ])('give the first image %s', async (_which, body) => {
+  ])('give their whole image %s', async (_which, body) => {
     const outcome = await outcomeOfAnswer(200, body)
     if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
     expect(outcome.native.response).toMatchObject({ created: 1 })

@@ -98,8 +98,19 @@ describe('classes of upstream answers', () => {
 
   it('are tried with every kind of fault', () => {
     const tried = rows.map(({ fault }) => fault.split(' ')[0])
-    // These are tried below and in tests of the whole service.
-    const elsewhere = ['ok', 'delay', 'hold', 'limit', 'hang', 'stall', 'wrong-mime']
+    // These are tried below, in answerShapes.test.ts, and in tests of the whole service.
+    const elsewhere = [
+      'shape',
+      'in-200',
+      'request-id',
+      'ok',
+      'delay',
+      'hold',
+      'limit',
+      'hang',
+      'stall',
+      'wrong-mime',
+    ]
     expect(new Set([...tried, ...elsewhere])).toEqual(new Set(faultTable.map(({ kind }) => kind)))
   })
 

@@ -38,7 +38,7 @@ export async function makeImages(
 function dataOf(bytes: Buffer, fault: Fault | undefined): string {
   const data = bytes.toString('base64')
   const middle = Math.floor(data.length / 2)
-  if (fault?.kind === 'bad-base64') return `${data.slice(0, middle)}*!*${data.slice(middle)}`
+  if (fault?.kind === 'bad-base64') return `${data.slice(0, middle)}*!*${data.slice(middle + 3)}`
   if (fault?.kind === 'cut-image') {
     return bytes.subarray(0, Math.floor(bytes.length / 2)).toString('base64')
   }

@@ -132,6 +132,10 @@ export function errorReply(
   location: string,
 ): Reply {
   if (fault.kind === 'empty') return { ...jsonReply(200, ''), body: '' }
+  if (fault.kind === 'in-200') {
+    const parts = { status: 400, message: 'The request failed.', type: 'upstream_error' }
+    return { ...writeB({ ...parts, code: fault.code }), status: 200 }
+  }
   if (fault.kind === 'redirect') return htmlReply(fault.status, 'Found', { location })
   if (family === 'B' && fault.kind === 'moderation') return moderationReply(fault.stage)
   const asked = fault.kind === '429' || fault.kind === '503' ? fault : undefined

@@ -35,6 +35,8 @@ type Group =
    * 400.
    */
   | 'answer'
+  /** Status 200 and an image, in a shape that the vendor does not document, or with more around it. */
+  | 'shape'
   /** Status 200 and image data that is damaged, of another type than the declared one, or of another size. */
   | 'image'
   /** An answer that arrives at the client slowly, incompletely, without end, or not at all. */
@@ -50,6 +52,24 @@ function fault<Kind extends string, Of extends Group, Fields extends z.ZodRawSha
   const schema = z.strictObject({ kind: z.literal(kind), ...commonFields, ...fields })
   return { group, kind, answer, fields, schema }
 }
+
+/** The shapes in which relays were seen to send an image, and what else may stand around one. */
+const shapes = [
+  'raw',
+  'data-url',
+  'events',
+  'one-event',
+  'b64',
+  'flat',
+  'images',
+  'object',
+  'list',
+  'thought',
+  'thought-cut',
+  'signed',
+  'nan',
+  'total',
+] as const
 
 /** Every kind of fault. `A` and `B` in an answer are the families. */
 export const faultTable = [
@@ -98,8 +118,21 @@ export const faultTable = [
   fault('answer', 'zero', '`candidates: []`, `data: []`', {
     form: z.enum(['empty', 'absent']).default('empty'),
   }),
-  fault('answer', 'two', 'two images', {}),
+  fault('answer', 'two', 'two images, or `count`', { count: z.int().min(2).max(9).default(2) }),
   fault('answer', 'url', 'the image as a URL; requests for it are counted as stray', {}),
+  fault('shape', 'shape', `the image \`as\` ${shapes.join('|')}`, {
+    as: z.enum(shapes),
+    /** `events`: what follows the partial image. */
+    end: z.enum(['completed', 'error', 'nothing', 'cut']).default('completed'),
+    /** `signed`: how many bytes of text stand beside the image. */
+    bytes: z.int().positive().max(64_000_000).default(5_000_000),
+  }),
+  fault('error', 'in-200', 'an error of B with the status 200', {
+    code: text.default('moderation_blocked'),
+  }),
+  fault('correct', 'request-id', 'the id of the call in another header, or in none', {
+    header: text.default('none'),
+  }),
   fault('image', 'bad-base64', 'image data that is not base64', {}),
   fault('image', 'wrong-mime', 'an image of another type than the declared one', {
     as: z.enum(['jpeg', 'webp']).default('jpeg'),
@@ -144,6 +177,7 @@ export type RetryForm = z.infer<typeof retryForm>
 export type Fault = z.infer<Row['schema']>
 export type ErrorFault = FaultOf<'error'>
 export type AnswerFault = FaultOf<'answer'>
+export type ShapeFault = FaultOf<'shape'>
 export type TransferFault = FaultOf<'transfer'>
 
 /** Returns whether a fault gives an answer of this shape. */

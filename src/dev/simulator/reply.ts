@@ -8,7 +8,11 @@ import type { RetryForm, TransferFault } from './faults.ts'
 type Headers = Readonly<Record<string, string>>
 
 /** A complete HTTP answer, before a fault changes how it is sent. */
-export type Reply = { readonly status: number; readonly headers: Headers; readonly body: string }
+export type Reply = {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string | Buffer
+}
 
 /** Makes a JSON answer. `headers` are added to the content type. */
 export function jsonReply(status: number, body: unknown, headers: Headers = {}): Reply {
@@ -56,16 +60,17 @@ export async function untilGone(gone: AbortSignal): Promise<void> {
 /** Sends an answer, in a faulty way if the fault asks for that. */
 export async function deliver(
   response: ServerResponse,
-  { status, headers, body }: Reply,
+  { status, headers, body: content }: Reply,
   fault?: TransferFault,
   gone?: AbortSignal,
 ): Promise<void> {
-  const whole = { ...headers, 'content-length': Buffer.byteLength(body) }
+  const whole = { ...headers, 'content-length': Buffer.byteLength(content) }
+  const body = content.toString()
   const half = body.slice(0, Math.floor(body.length / 2))
   const pause = defined({ signal: gone })
   switch (fault?.kind) {
     case undefined:
-      response.writeHead(status, whole).end(body)
+      response.writeHead(status, whole).end(content)
       return
     case 'reset':
       response.socket?.resetAndDestroy()

@@ -12,6 +12,7 @@ import type { Plan } from './plan.ts'
 import { readOrder } from './readOrder.ts'
 import type { Reply } from './reply.ts'
 import { deliver, jsonReply, untilGone } from './reply.ts'
+import { shapeReply } from './shapes.ts'
 
 /**
  * The path to which redirects and image URLs in the simulator's answers point. A client must not follow
@@ -60,6 +61,10 @@ export async function serveCall(
     if (!planned.ok) return refuse('bad-directive', problemReply(family, planned.failure))
     const fault = planned.value
     call.fault = fault?.kind ?? null
+    if (fault?.kind === 'request-id') {
+      response.removeHeader('x-request-id')
+      if (fault.header !== 'none') response.setHeader(fault.header, call.id)
+    }
     const reply = isOf('error', fault)
       ? errorReply(family, fault, read.value.model, strayUrl)
       : await imageReply(read.value, fault)
@@ -83,6 +88,7 @@ export async function serveCall(
     if (family === 'B' && (fault?.kind === 'block' || fault?.kind === 'finish')) {
       return moderationReply('output')
     }
+    if (isOf('shape', fault)) return shapeReply(order, images, fault)
     const answerFault = isOf('answer', fault) ? fault : undefined
     return jsonReply(200, order.answer(images, answerFault, strayUrl))
   }
@@ -91,6 +97,8 @@ export async function serveCall(
 /** Returns how many images are made for the call. If the number is not 0, the vendor charges for the call. */
 function imageCount(order: ImageOrder, fault: Fault | undefined): number {
   if (fault?.kind === 'reset' || fault?.kind === 'hang') return 0
+  // An earlier state of the image, which some shapes have, and the image.
+  if (isOf('shape', fault)) return 2
   if (!isOf('answer', fault) || fault.kind === 'url') return order.count
-  return fault.kind === 'two' ? 2 : 0
+  return fault.kind === 'two' ? fault.count : 0
 }

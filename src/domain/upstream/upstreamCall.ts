@@ -57,6 +57,19 @@ export const outcomeReasons = [
 export type OutcomeReason = (typeof outcomeReasons)[number]
 
 /**
+ * The shapes other than the documented one in which relays and vendors send an image: it is the body itself, stands in
+ * the completed event of a stream, is a data URL, has another place or name, or is marked as a thought.
+ */
+export const answerShapes = [
+  'image_body',
+  'event_stream',
+  'data_url',
+  'other_place',
+  'thought',
+] as const
+export type AnswerShape = (typeof answerShapes)[number]
+
+/**
  * What the worker observed about a call. `latencyMs` is the time from the first byte sent until the answer was over.
  */
 export type OutcomeEvidence = {
@@ -66,6 +79,10 @@ export type OutcomeEvidence = {
   /** The vendor's code or reason, at most 64 of `[0-9A-Za-z_.-]`. Absent when it has none. */
   readonly vendorCode?: string
   readonly latencyMs?: number
+  /** The shape in which the image came, when it is not the documented one. */
+  readonly shape?: AnswerShape
+  /** How many images were in the answer, when there were several. Only the last is kept. */
+  readonly imageCount?: number
   /** How many bytes of the vendor's response were too long to be stored beside the image. */
   readonly leftOutBytes?: number
 }

@@ -67,7 +67,9 @@ const reported = {
       output_tokens_details: tokenDetails,
     })
     .meta({
-      description: 'A number that the upstream does not report is computed from the others, or 0.',
+      description:
+        'A number that the upstream does not report is computed from the others, or 0. ' +
+        'Tokens that it does not divide count as image tokens.',
     }),
 }
 

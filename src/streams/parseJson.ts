@@ -10,7 +10,7 @@ import { fail, succeed } from '../domain/result.ts'
 export type ImageString = { readonly path: JsonPath; readonly sent: Buffer }
 
 export type JsonRules = {
-  /** Returns whether the string at this path is an image in base64. `begin`: its first bytes between its quotes. */
+  /** Returns whether the string at this path is an image in base64. `begin`: its first 160 bytes. */
   readonly isImage: (path: JsonPath, begin: Buffer) => boolean
   readonly imagesMax: number
   readonly depthMax: number
@@ -97,9 +97,6 @@ function tooLong(limitBytes: number): RequestFailure {
   return { tag: 'body_too_large', limitBytes, texts: true }
 }
 
-/** How much of a string tells an image: its mark, behind the prefix of a data URL. */
-const beginBytes = 160
-
 const quote = 0x22
 const backslash = 0x5c
 
@@ -124,7 +121,7 @@ function readValue(reader: Reader): Json | undefined {
   if (byte === 0x7b) return readObject(reader)
   if (byte === 0x5b) return readArray(reader)
   if (byte !== quote) return readScalar(reader)
-  const begin = reader.body.subarray(reader.at + 1, reader.at + 1 + beginBytes)
+  const begin = reader.body.subarray(reader.at + 1, reader.at + 161)
   return reader.isImage(reader.path, begin) ? readImage(reader) : readText(reader)
 }
 

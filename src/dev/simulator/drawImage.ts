@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Sharp } from 'sharp'
 import sharp from 'sharp'
 import type { Fault } from './faults.ts'
-import { withoutDirectives } from './faults.ts'
+import { withoutDirectives } from './directives.ts'
 import type { EncodedImage, ImageOrder } from './order.ts'
 
 /**

@@ -5,7 +5,7 @@ import { succeed } from '../../domain/result.ts'
 import type { CallMatcher } from './calls.ts'
 import { digestOf, matches } from './calls.ts'
 import type { Fault } from './faults.ts'
-import { findDirectives } from './faults.ts'
+import { findDirectives } from './directives.ts'
 import type { ImageOrder } from './order.ts'
 
 /** How many milliseconds an image takes: a fixed number, or a random number between two bounds. */

@@ -3,7 +3,7 @@ import { endFailure, reportingUnexpected, waitFailure } from './applicationFailu
 import { assertNever } from '../src/domain/assertNever.ts'
 import { defined } from '../src/domain/defined.ts'
 import type { ProduceImage } from '../src/tasks/produceImage.ts'
-import type { Stage } from '../src/tasks/takeStep.ts'
+import type { Stage } from '../src/tasks/produceInput.ts'
 import type { Logger } from '../src/telemetry/logger.ts'
 import type { ImageTaskResult, ProduceArgument } from '../workflows/contract.ts'
 import { heartbeatIntervalMs } from '../workflows/contract.ts'

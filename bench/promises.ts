@@ -13,6 +13,7 @@ import { generateBody } from '../test/support/clients/requestBodies.ts'
 import { content, generate } from '../test/support/clients/syncCalls.ts'
 import { insertEndedTasks } from '../test/support/database/insertEndedTasks.ts'
 import { insertTask } from '../test/support/database/insertTask.ts'
+import { endFirst } from '../test/support/service/endProcess.ts'
 import { peakMiB } from '../test/support/service/processUsage.ts'
 import { runParallel, timed } from '../test/support/timing.ts'
 import type { BenchService, SimulatedOptions } from './support/benchWorld.ts'
@@ -31,7 +32,7 @@ const limitMs = 600_000
 type Try = (service: BenchService, bench: Bench) => Promise<void>
 
 /** Behind many tasks of another account on a channel with four places, others still get their turn. */
-const fairness: Try = async ({ url, account, client, workers }, { figure }) => {
+const backlog: Try = async ({ url, account, client, workers }, { figure }) => {
   const many = createClient(url, (await account()).secret)
   const both = async () => [
     await sample(6, () => task(client)),
@@ -47,6 +48,50 @@ const fairness: Try = async ({ url, account, client, workers }, { figure }) => {
     const times = percentile(busy[n] ?? [], 1) / percentile(idle[n] ?? [], 0.5)
     figure('the slowest, of the idle p50', times, 'x', { atMost: 3 })
   }
+}
+
+/**
+ * Beside two callers of each of many accounts on a channel with four places, the task of another account takes its turn,
+ * and a rolling deploy lets no caller out of its line.
+ */
+const callers: Try = async (service, { figure }) => {
+  const { url, account, client, pool, simulator } = service
+  const many: Client[] = []
+  while (many.length < scaled(30)) many.push(createClient(url, (await account()).secret))
+  const over = new AbortController()
+  const loops = [...many, ...many].map(async (caller) => {
+    while (!over.signal.aborted) await callB(caller)
+  })
+  // All lanes are full.
+  await simulator.waitForCalls(8, {}, limitMs)
+  const tookMs = await timed(() => task(client))
+  over.abort()
+  await Promise.all(loops)
+  // Each account has one turn before the task, at two places a second, and the task needs two seconds.
+  const rounds = tookMs / ((many.length / 2 + 2) * 1_000)
+  figure('a task beside them, of one round of all', rounds, 'x', { atMost: 3 })
+
+  const count = scaled(200)
+  const calling = runParallel(count, count, (n) =>
+    answered(generate(many[n % many.length] ?? client, { prompt: 'Rolling' })),
+  )
+  await simulator.waitForCalls(4, { prompt: 'Rolling' }, limitMs)
+  const { length } = service.workers
+  for (let n = 0; n < length; n += 1) {
+    await service.startWorker()
+    await endFirst(service.workers, 'SIGTERM')
+  }
+  await calling
+  const calls = await simulator.calls({ prompt: 'Rolling' })
+  const at = calls.map((call) => call.at).toSorted((a, b) => a - b)
+  const gaps = at.slice(1).map((each, n) => each - (at[n] ?? NaN))
+  figure('calls of callers during a rolling deploy', at.length, '', {
+    atLeast: count,
+    atMost: count,
+  })
+  figure('longest time without a new call', Math.max(...gaps), 'ms', { atMost: 12_000 })
+  const runs = `select from task where route = 'images.generations' and started_at is not null`
+  figure('runs of all callers', (await pool.query(runs)).rowCount ?? NaN, '', { atMost: 0 })
 }
 
 /** All tasks for an upstream that grants ten calls in five seconds succeed, with few refusals. */
@@ -164,15 +209,19 @@ const usage: Try = async ({ pool, account, url }, { figure }) => {
 }
 
 const four = { channel: { concurrencyMax: 4 }, latency: '2000-2000' }
-/** Each promise, whose name is that of its function, and what its service is started with. */
-const promises: readonly (readonly [Try, SimulatedOptions])[] = [
-  [fairness, { ...four, workers: 1 }],
-  [fairness, { ...four, workers: 2 }],
-  [rateLimit, {}],
-  [hungFamily, { latency: '1000-1000' }],
-  [refusals, { latency: '20-20' }],
-  [waiters, { workers: 0, apis: 2 }],
-  [usage, { workers: 0 }],
+const away = { TEMPORAL_ADDRESS: '127.0.0.1:1' }
+/** Each promise, by its name, how it is tried, and what its service is started with. */
+const promises: readonly (readonly [name: string, Try, SimulatedOptions])[] = [
+  ['fairness', backlog, { ...four, workers: 1 }],
+  ['fairness', backlog, { ...four, workers: 2 }],
+  ['fairness', callers, { ...four, workers: 1 }],
+  ['fairness', callers, { ...four, workers: 2 }],
+  ['fairness', callers, { ...four, workers: 1, environment: away }],
+  ['rateLimit', rateLimit, {}],
+  ['hungFamily', hungFamily, { latency: '1000-1000' }],
+  ['refusals', refusals, { latency: '20-20' }],
+  ['waiters', waiters, { workers: 0, apis: 2 }],
+  ['usage', usage, { workers: 0 }],
 ]
 
 /** Runs one task until it has succeeded. */
@@ -205,12 +254,12 @@ async function sample(times: number, work: () => Promise<unknown>): Promise<read
   return ms
 }
 
-const names = promises.map(([{ name }]) => name)
+const names = promises.map(([name]) => name)
 const named = chooseFrom(names, positionals)
 await runBench(async (bench) => {
-  const chosen = promises.filter(([{ name }]) => named.length === 0 || named.includes(name))
-  for (const [run, options] of chosen) {
-    console.log(`\n${run.name}`)
+  const chosen = promises.filter(([name]) => named.length === 0 || named.includes(name))
+  for (const [name, run, options] of chosen) {
+    console.log(`\n${name}: ${run.name}`)
     await withSimulated(options, async (service) => {
       await run(service, bench)
       const violations = await verifyLedger(service.pool)

@@ -76,9 +76,8 @@ export const freeErrorsMax = 5
 export const cooldownMsMax = 15 * 60_000
 
 /**
- * Limit for one wait of a synchronous task for a channel, such as the wait for the end of a cooldown. If the task
- * would wait longer, it ends at once. The limit applies neither to a task that stands in line for a place nor to the pause
- * after an unknown outcome.
+ * Limit for the rest of a cooldown whose end a synchronous task waits for, in the line of the channel. If all its channels
+ * have longer ones, it ends at once.
  */
 export const syncCooldownWaitMsMax = 5_000
 

@@ -4,8 +4,7 @@ import type { DirectTask } from '../domain/tasks/directRun.ts'
 import { makeDue } from '../store/reconcile/claims.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Recorders } from '../telemetry/metrics.ts'
-import type { ProduceImage } from './produceImage.ts'
-import type { Stage } from './takeStep.ts'
+import type { ProduceImage, ProduceResult } from './produceImage.ts'
 
 export type DirectRuns = ReturnType<typeof createDirectRuns>
 
@@ -14,96 +13,93 @@ type DirectRunsDeps = {
   readonly log: Logger
   readonly metrics: Recorders
   readonly produceImage: ProduceImage
-  /** Limit for the tasks of each family that are carried out at the same time. */
+  /** Limit for the asynchronous tasks of each family that are carried out at the same time. */
   readonly slots: Readonly<Record<Family, number>>
   /** Aborts when the process is asked to stop. Calls that are under way finish. */
   readonly stopping: AbortSignal
 }
 
-const justTakenMs = 10_000
+/** Limit for the tasks that one worker carries out at the same time. Most of them stand in line. */
+const runningMax = 10_000
 
 /**
- * Creates the part of a worker that carries out tasks without Temporal: the first call of synchronous tasks, and while
- * Temporal is away, all tasks. It brings a task as far as `produceImage` can, and records its end. What must go on
- * becomes due for the reconciler, which starts its workflow.
+ * Creates the part of a worker that carries out tasks without Temporal: synchronous tasks, and while Temporal is away, all
+ * tasks. It brings a task as far as `produceImage` can, and records its end. What must go on becomes due for the
+ * reconciler.
+ *
+ * A synchronous task occupies no slot. It stands in line for a place to its deadline, and the places of the channels limit
+ * its calls.
  */
 export function createDirectRuns(deps: DirectRunsDeps) {
   const used = { A: 0, B: 0 }
-  const running = new Map<string, { readonly done: Promise<void>; readonly takenAtMs: number }>()
+  const running = new Map<string, Promise<void>>()
   const onUnexpected = (taskId: string, error: unknown) =>
     deps.log.error('task failed unexpectedly', { taskId, error })
   const free = (family: Family) => deps.slots[family] - used[family]
 
-  async function carryOut({ taskId, family }: DirectTask, slotFrom: 'now' | 'call'): Promise<void> {
-    let held = 0
+  async function carryOut({ taskId, family }: DirectTask): Promise<void> {
     let called = false
-    const hold = () => {
-      used[family] += 1 - held
-      held = 1
-    }
-    if (slotFrom === 'now') hold()
-    const onStage = ({ stage }: Stage) => {
-      if (stage === 'waiting') return
-      called = true
-      hold()
-    }
-    const takesNoSlot = slotFrom === 'call'
-    const task = {
-      taskId,
-      via: 'offer',
-      firstOf: family,
-      signal: deps.stopping,
-      onStage,
-      takesNoSlot,
-    } as const
-    const result = await deps.produceImage(task).catch((error: unknown) => {
-      onUnexpected(taskId, error)
-      return { kind: 'error' } as const
-    })
-    used[family] -= held
+    const result = await deps
+      .produceImage({
+        taskId,
+        via: 'offer',
+        firstOf: family,
+        signal: deps.stopping,
+        onStage: ({ stage }) => {
+          called ||= stage !== 'waiting'
+        },
+      })
+      .catch((error: unknown) => {
+        onUnexpected(taskId, error)
+        return { kind: 'error' } as const
+      })
     deps.metrics.offer(result.kind)
-    // The next check is planned already, after a pause that doubles.
-    if (called && (result.kind === 'wait' || result.kind === 'error'))
-      await makeDue(deps.pool, taskId)
-    else if (!takesNoSlot && result.kind === 'wait') {
-      await makeDue(deps.pool, taskId, result.delayMs)
-    }
-  }
-
-  function start(task: DirectTask, slotFrom: 'now' | 'call'): void {
-    // While a task waits for a place here, the reconciler claims it again from time to time.
-    if (running.has(task.taskId)) return
-    const done = carryOut(task, slotFrom)
-      .catch((error: unknown) => onUnexpected(task.taskId, error))
-      .finally(() => running.delete(task.taskId))
-    running.set(task.taskId, { done, takenAtMs: performance.now() })
+    const delayMs = delayOf(result, called)
+    if (delayMs !== undefined) await makeDue(deps.pool, taskId, delayMs)
   }
 
   return {
-    /** Returns how many more tasks of a family this worker may carry out now. */
+    /** Returns how many more asynchronous tasks of a family this worker may carry out now. */
     free,
+    /** Returns how many more tasks this worker may carry out now. */
+    room: () => runningMax - running.size,
     /**
-     * Returns whether this worker took the task less than ten seconds ago and still carries it out. When thousands
-     * arrive at once, their calls wait that long for connections to PostgreSQL.
+     * Carries out a task, unless it does so already. Returns false when the worker has no room or slot for the task, or
+     * stops.
      */
-    hasJustTaken: (taskId: string) => {
-      const takenAtMs = running.get(taskId)?.takenAtMs
-      return takenAtMs !== undefined && performance.now() - takenAtMs < justTakenMs
+    take: (task: DirectTask): boolean => {
+      const { taskId, family, sync } = task
+      if (running.has(taskId)) return true
+      if (deps.stopping.aborted || running.size >= runningMax) return false
+      if (!sync && free(family) <= 0) return false
+      const slot = sync ? 0 : 1
+      used[family] += slot
+      const done = carryOut(task)
+        .catch((error: unknown) => onUnexpected(taskId, error))
+        .finally(() => {
+          used[family] -= slot
+          running.delete(taskId)
+        })
+      running.set(taskId, done)
+      return true
     },
-    /**
-     * Takes a synchronous task of which every worker has heard, if a slot of its family is free. The task occupies the
-     * slot from its call on, so that a task that waits for a place occupies none.
-     */
-    take: (task: DirectTask): void => {
-      if (deps.stopping.aborted) return
-      if (free(task.family) > 0) start(task, 'call')
-      else deps.metrics.offer('no_slot')
-    },
-    /** Carries out a task that this worker alone has claimed. It occupies a slot from now on. */
-    run: (task: DirectTask): void => start(task, 'now'),
     /** Resolves when no task is being carried out. */
     idle: async (): Promise<void> => {
-      while (running.size > 0) await Promise.all([...running.values()].map(({ done }) => done))
+      while (running.size > 0) await Promise.all(running.values())
     },
   }
+}
+
+/**
+ * Returns when the task must go on, or `undefined` when it has ended, another worker calls for it, or its next check is
+ * planned already. After a call, its run keeps the wait.
+ */
+function delayOf(
+  result: ProduceResult | { readonly kind: 'error' },
+  called: boolean,
+): number | undefined {
+  if (result.kind === 'wait' && result.reason !== 'call_under_way') {
+    return called ? 0 : result.delayMs
+  }
+  return result.kind === 'error' && called ? 0 : undefined
 }

@@ -1,3 +1,6 @@
+import type { Queue } from '../domain/gate/queue.ts'
+import { waitIn } from '../domain/gate/queue.ts'
+
 /**
  * How many large requests one worker reads and sends at the same time. While a request is read and sent, it takes up to
  * twelve times its bytes of memory. Once it is sent, it takes none.
@@ -7,28 +10,38 @@ const largeMax = 4
 /** A request is large above this size, in bytes of its stored text. */
 export const largeBytes = 256 * 1024
 
-/** Waits until a request of this size may be read. Returns the function that ends its turn. */
-export type EnterRequest = (bytes: number) => Promise<() => void>
+/** Ends the turn of a request. Safe to repeat. */
+export type LeaveTurn = () => void
+
+export type LargeRequests = ReturnType<typeof createLargeRequests>
 
 /** Creates the turns of the large requests of one worker, first come first served. */
-export function createLargeRequests(): EnterRequest {
+export function createLargeRequests() {
   let free = largeMax
-  const queue: (() => void)[] = []
+  const queue: Queue = []
 
-  function leave(): void {
-    const next = queue.shift()
-    if (next === undefined) free += 1
-    else next()
+  function newTurn(): LeaveTurn {
+    let isOver = false
+    return () => {
+      if (isOver) return
+      isOver = true
+      const next = queue.shift()
+      if (next === undefined) free += 1
+      else next()
+    }
   }
 
-  return async (bytes) => {
-    if (bytes <= largeBytes) return () => {}
-    if (free > 0) free -= 1
-    else await new Promise<void>((resolve) => queue.push(resolve))
-    let isInside = true
-    return () => {
-      if (isInside) leave()
-      isInside = false
-    }
+  function tryEnter(): LeaveTurn | undefined {
+    if (free === 0) return undefined
+    free -= 1
+    return newTurn()
+  }
+
+  return {
+    /** Begins the turn of a request of this size, or returns `undefined` when it must wait for one. */
+    tryEnter: (bytes: number) => (bytes > largeBytes ? tryEnter() : () => {}),
+    /** Waits for the turn of a large request. Returns `undefined` when the signal aborts. */
+    enter: async (signal?: AbortSignal): Promise<LeaveTurn | undefined> =>
+      tryEnter() ?? ((await waitIn(queue, signal)) ? newTurn() : undefined),
   }
 }

@@ -2,8 +2,9 @@ import { defined } from '../domain/defined.ts'
 import { callWithinMs } from '../domain/limits.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../domain/upstream/upstreamCall.ts'
 import type { AttemptClose } from '../store/attempts/closeAttempt.ts'
+import type { Opened } from './askForCall.ts'
 import { storeAnswer } from './storedAnswer.ts'
-import type { Opened, ProduceImageDeps, ProduceInput } from './takeStep.ts'
+import type { ProduceImageDeps, ProduceInput } from './produceInput.ts'
 import { elapsedMs, retryFor } from './timeLimits.ts'
 
 type Outcome = Pick<AttemptClose, 'class' | 'evidence' | 'retryAfterMs' | 'nativeRejection'>

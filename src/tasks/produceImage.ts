@@ -4,10 +4,11 @@ import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import type { Wait } from '../domain/gate/taskFacts.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
+import { notPresent } from './askForCall.ts'
 import { makeCall } from './makeCall.ts'
 import { readAnswerMeta } from './storedAnswer.ts'
-import type { ProduceImageDeps, ProduceInput } from './takeStep.ts'
-import { notPresent, takeStepInLine, tryFirstCall } from './takeStep.ts'
+import type { ProduceImageDeps, ProduceInput } from './produceInput.ts'
+import { takeStepInLine, tryFirstCall } from './takeStep.ts'
 
 /** How far `produceImage` brought the task. Expected ends are results, not exceptions. */
 export type ProduceResult =

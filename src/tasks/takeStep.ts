@@ -1,75 +1,20 @@
-import { assertNever } from '../domain/assertNever.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import { nextStep } from '../domain/gate/nextStep.ts'
 import { orderChannels } from '../domain/gate/orderChannels.ts'
-import type { Places } from '../domain/gate/places.ts'
 import type { NextStep, TaskFacts } from '../domain/gate/taskFacts.ts'
-import { newUploadId } from '../domain/ids.ts'
-import { callCheckMs } from '../domain/limits.ts'
 import type { Family } from '../domain/models/models.ts'
-import type { BlobStore } from '../domain/ports/blobStore.ts'
-import type { Channel } from '../domain/upstream/channel.ts'
 import { channelsOf } from '../domain/upstream/channel.ts'
-import type { UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
-import type { AttemptStore } from '../store/attempts/attemptStore.ts'
-import type { OpenedAttempt, OpenInput, Via } from '../store/attempts/openAttempt.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
-import type { Logger } from '../telemetry/logger.ts'
-import type { Recorders } from '../telemetry/metrics.ts'
-import type { Beats } from './beats.ts'
-import type { EnterRequest } from './largeRequests.ts'
+import type { Opened } from './askForCall.ts'
+import { askForCall } from './askForCall.ts'
+import type { LeaveTurn } from './largeRequests.ts'
 import { largeBytes } from './largeRequests.ts'
-import type { Instant } from './timeLimits.ts'
-import { readClocks, retryFor } from './timeLimits.ts'
+import type { ProduceImageDeps, ProduceInput } from './produceInput.ts'
 
-export type ProduceImageDeps = {
-  readonly attempts: AttemptStore
-  readonly blobs: BlobStore
-  readonly log: Logger
-  readonly metrics: Recorders
-  readonly callUpstream: UpstreamCaller
-  /** The id of this process, in the table of beats. */
-  readonly processId: string
-  readonly beats: Pick<Beats, 'mayCall'>
-  readonly places: Places
-  readonly enterRequest: EnterRequest
-  /** The channels of all families, in the operator's order. */
-  readonly channels: readonly Channel[]
-  /** The limit `UPSTREAM_CALLS_MAX`. */
-  readonly callsMax: number
-  /** Returns a random number in [0, 1). */
-  readonly random: () => number
-}
-
-export type ProduceInput = {
-  readonly taskId: string
-  /** Default: `workflow`. */
-  readonly via?: Via
-  /** The family of a task that has probably had no call yet. Its first call is tried at once. */
-  readonly firstOf?: Family
-  /** Aborts when no new call should start. A call that is under way finishes, because it is paid for. */
-  readonly signal?: AbortSignal
-  readonly onStage?: (stage: Stage) => void
-  /** The task occupies no slot until its call. A synchronous one then stands in line to its deadline. */
-  readonly takesNoSlot?: boolean
-  /** Make no further call: settle a stored answer, wait for a call under way, and otherwise end the task. */
-  readonly giveUp?: boolean
-}
-
-/**
- * What `produceImage` does with the task: it makes a call or stores its answer, or the task stands in line. The worker
- * sends it to Temporal as the details of its heartbeats, where a lookup of the task reads it.
- */
-export type Stage =
-  | { readonly stage: 'calling' | 'storing'; readonly channel: string }
-  | { readonly stage: 'waiting' }
-
-/** A task stands in line this long in its slot. Then Temporal keeps its wait. */
+/** A task that occupies a slot stands in line this long. Then Temporal keeps its wait, or the time of its next check. */
 const lineMsMax = 15_000
-
-/** Other processes may soon count this one as lost. */
-export const notPresent = { kind: 'wait', delayMs: callCheckMs, reason: 'not_present' } as const
 
 type Step =
   | Exclude<NextStep, { kind: 'call' | 'end' }>
@@ -85,15 +30,6 @@ type Step =
   | { readonly kind: 'changed' }
   | Opened
 
-export type Opened = {
-  readonly kind: 'opened'
-  readonly attempt: OpenedAttempt
-  /** When this process first asked for the attempt. */
-  readonly askedAt: Instant
-  /** Ends the turn of a large request. */
-  readonly leaveRequest: () => void
-}
-
 /**
  * Tries the first call of a task before its facts are read, because nothing bars most of them. Returns `undefined` when
  * the facts decide: the call may not be made now, its request is large, or the task is in fact not at its first call.
@@ -107,38 +43,77 @@ export async function tryFirstCall(
     ({ name }) => !deps.places.isAwaited(name),
   )
   if (channel === undefined) return undefined
-  const step = await open(deps, input, { n: 1, channel, requestBytesMax: largeBytes })
+  const step = await askForCall(deps, input, { n: 1, channel, requestBytesMax: largeBytes })
   return step.kind === 'opened' ? step : undefined
 }
 
+/** The request is large and must wait for its turn. */
+type NoTurn = { readonly kind: 'no_turn' }
+
+/** Begins the turn of a request with so many bytes, or returns `undefined`. */
+type Enter = (bytes: number) => LeaveTurn | undefined
+
 /**
- * Returns the next step of a task. While its channels are full, the task stands in line for a place. A newcomer does not
- * take the place of a task that waits for the same model. The line of another model may wait only for that model.
+ * Returns the next step of a task. A large request that finds no turn leaves the line, so that smaller ones do not wait
+ * for it, and comes back with a turn.
  */
 export async function takeStepInLine(
   deps: ProduceImageDeps,
   input: ProduceInput,
   looked: ReadonlySet<string>,
 ): Promise<Step> {
+  const step = await standInLine(deps, input, looked, deps.largeRequests.tryEnter)
+  if (step.kind !== 'no_turn') return step
+  const leaveRequest = await deps.largeRequests.enter(input.signal)
+  if (leaveRequest === undefined) return { kind: 'changed' }
+  let opened = false
+  try {
+    const again = await standInLine(deps, input, looked, () => () => {})
+    if (again.kind === 'no_turn') return { kind: 'changed' }
+    opened = again.kind === 'opened'
+    return again.kind === 'opened' ? { ...again, leaveRequest } : again
+  } finally {
+    if (!opened) leaveRequest()
+  }
+}
+
+/**
+ * While its channels are full, the task stands in line for a place. A newcomer does not take the place of a task that
+ * waits for the same model. The line of another model may wait only for that model.
+ */
+async function standInLine(
+  deps: ProduceImageDeps,
+  input: ProduceInput,
+  looked: ReadonlySet<string>,
+  enter: Enter,
+): Promise<Step | NoTurn> {
+  const { signal } = input
   const found = await deps.attempts.readTaskFacts(input.taskId)
   if (found.kind === 'over') return found
   const { accountId, model, sync, deadlineAtMs, nowMs } = found.facts
   const awaited = found.facts.channels
     .map(({ channel }) => channel.name)
     .filter((name) => deps.places.isAwaited(name, model))
-  const step = await takeStep(deps, input, looked, withFull(found.facts, awaited))
+  const step = await takeStep(deps, input, looked, enter, withFull(found.facts, awaited))
   if (step.kind !== 'wait' || step.inLine === undefined) return step
   const waiter = { accountId, sync, model, channels: step.inLine }
-  const isLong = input.takesNoSlot === true && sync
+  const isLong = input.via === 'offer' && sync
   const limitMs = isLong ? deadlineAtMs - nowMs : lineMsMax
-  const ask = async (): Promise<Step | undefined> => {
+  const ask = async (): Promise<Step | NoTurn | undefined> => {
     const again = await deps.attempts.readTaskFacts(input.taskId)
     if (again.kind === 'over') return again
-    const asked = await takeStep(deps, input, looked, again.facts)
-    return asked.kind === 'wait' && asked.inLine !== undefined ? undefined : asked
+    const asked = await takeStep(deps, input, looked, enter, again.facts)
+    if (asked.kind !== 'wait' || asked.inLine === undefined) return asked
+    // No place comes free before the end of the cooldown.
+    if (asked.reason === 'cooldown') {
+      await sleep(asked.delayMs, undefined, { signal }).catch(() => {})
+    }
+    return undefined
   }
   input.onStage?.({ stage: 'waiting' })
-  return (await deps.places.wait(waiter, ask, { limitMs, signal: input.signal })) ?? step
+  const stepInLine = await deps.places.wait(waiter, ask, { limitMs, signal })
+  if (stepInLine !== undefined) return stepInLine
+  return isLong || signal?.aborted === true ? { kind: 'changed' } : step
 }
 
 /** Decides, and opens the attempt of a call. When its channel has no place after all, decides again. */
@@ -146,8 +121,9 @@ async function takeStep(
   deps: ProduceImageDeps,
   input: ProduceInput,
   looked: ReadonlySet<string>,
+  enter: Enter,
   facts: TaskFacts,
-): Promise<Step> {
+): Promise<Step | NoTurn> {
   const givenUp = input.giveUp === true
   const step = nextStep(facts, { callsMax: deps.callsMax, jitter: deps.random(), looked, givenUp })
   if (step.kind === 'end') {
@@ -159,11 +135,11 @@ async function takeStep(
   }
   if (step.kind !== 'call') return step
   const { n, channel } = step
-  const leaveRequest = await deps.enterRequest(facts.requestBytes)
-  const opened = await open(deps, input, { n, channel }, leaveRequest)
-  return opened.kind === 'full'
-    ? takeStep(deps, input, looked, withFull(facts, [channel.name]))
-    : opened
+  const leaveRequest = enter(facts.requestBytes)
+  if (leaveRequest === undefined) return { kind: 'no_turn' }
+  const opened = await askForCall(deps, input, { n, channel }, leaveRequest)
+  if (opened.kind !== 'full') return opened
+  return takeStep(deps, input, looked, enter, withFull(facts, [channel.name]))
 }
 
 /** The facts with further channels on which there is no place. A channel that has a bar keeps it. */
@@ -174,51 +150,4 @@ function withFull(facts: TaskFacts, names: readonly string[]): TaskFacts {
       : state,
   )
   return { ...facts, channels }
-}
-
-/** How long a question is repeated whose answer was lost. It is answered with the same attempt again. */
-const openMsMax = 3_000
-
-/** Asks for an attempt. When it is not opened, ends the turn of the request. */
-async function open(
-  deps: ProduceImageDeps,
-  { taskId, via = 'workflow', signal }: ProduceInput,
-  wanted: Pick<OpenInput, 'n' | 'channel' | 'requestBytesMax'>,
-  leaveRequest = () => {},
-): Promise<Step | { readonly kind: 'full' }> {
-  const { attempts, processId } = deps
-  const { n, channel } = wanted
-  const answerId = newUploadId('answer')
-  const askedAt = readClocks()
-  const question = { ...wanted, taskId, answerId, processId, via }
-  let opened = false
-  try {
-    if (signal?.aborted === true) return { kind: 'changed' }
-    const result = await retryFor(openMsMax, () => attempts.openAttempt(question), signal)
-    switch (result.kind) {
-      case 'opened':
-        opened = true
-        return { ...result, askedAt, leaveRequest }
-      case 'not_present':
-        return notPresent
-      case 'full':
-        return { kind: 'full' }
-      case 'over':
-      case 'changed':
-      case 'paused':
-      case 'cooldown':
-        return { kind: 'changed' }
-      default:
-        return assertNever(result)
-    }
-  } catch (error) {
-    // Nobody knows whether the attempt was opened, and its call will not be made. Its close goes on in the background
-    // until its lease would be over, because PostgreSQL may be away for long.
-    const notCalled = { class: 'refused', evidence: { reason: 'not_called' } } as const
-    const close = { taskId, n, answerId, ...notCalled }
-    retryFor(channel.timeoutMs, () => attempts.closeAttempt(close)).catch(() => {})
-    throw error
-  } finally {
-    if (!opened) leaveRequest()
-  }
 }

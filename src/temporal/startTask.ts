@@ -16,10 +16,6 @@ export type StartTask = ReturnType<typeof createStartTask>
 /** Limit for the start of one workflow. If it takes longer, the reconciler tries again. */
 const startTimeoutMs = 3_000
 
-/** Priorities of workflows. Temporal serves lower numbers first. The server's default is 3. */
-const syncPriority = 2
-const asyncPriority = 3
-
 /**
  * Returns a function that starts the workflow of a task. The workflow's id is made from the task's id. So
  * when the API process, the reconciler or another process starts the same task again, the server rejects the
@@ -39,11 +35,9 @@ export function createStartTask({ client, withDeadline }: Temporal, produceTimeo
           workflowIdConflictPolicy: 'FAIL',
           taskQueue: workflowTaskQueue,
           args: [input],
-          // With the fairness key, Temporal makes accounts of the same priority take turns.
-          priority: {
-            priorityKey: start.sync ? syncPriority : asyncPriority,
-            fairnessKey: accountId,
-          },
+          // With the fairness key, Temporal makes accounts take turns. All tasks have the same priority: a higher one of
+          // synchronous tasks would keep the others from every slot while there are enough of them.
+          priority: { fairnessKey: accountId },
           typedSearchAttributes: searchAttributesOf(start),
           staticSummary: taskSummary(start),
         }),

@@ -11,6 +11,7 @@ import { createDirectRuns } from '../tasks/directRuns.ts'
 import { createLargeRequests } from '../tasks/largeRequests.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
 import { createCheckStep } from '../tasks/reconcile/checkStep.ts'
+import { createLineStep } from '../tasks/reconcile/lineStep.ts'
 import { createLoseStep } from '../tasks/reconcile/loseStep.ts'
 import { createReconciler } from '../tasks/reconcile/reconciler.ts'
 import { createStartStep } from '../tasks/reconcile/startStep.ts'
@@ -56,7 +57,7 @@ export function createExecution(
     beats,
     callUpstream: createUpstreamCaller({ ...app, capabilities, tempDir: tmpdir(), dispatcher }),
     places: createPlaces(random),
-    enterRequest: createLargeRequests(),
+    largeRequests: createLargeRequests(),
     callsMax: config.upstreamCallsMax,
     random,
   })
@@ -64,6 +65,7 @@ export function createExecution(
   const report = (taskId: string) => reportRun(temporal, taskId)
   const reconciler = createReconciler(app, [
     createLoseStep({ pool, attempts, processId }),
+    createLineStep({ pool, direct }),
     createStartStep({ ...app, direct }),
     createCheckStep({ ...app, attempts, produceImage, reportRun: report, direct }),
     ...createSweepSteps(app),

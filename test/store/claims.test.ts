@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createPool } from '../../src/store/connection/pool.ts'
-import { claimToCheck, claimUnstarted } from '../../src/store/reconcile/claims.ts'
+import { claimForLine, claimToCheck, claimUnstarted } from '../../src/store/reconcile/claims.ts'
 import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
 import { forgetRequests, takeUploads } from '../../src/store/reconcile/uploads.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
@@ -118,8 +118,38 @@ describe('the claim of tasks without a run', () => {
   })
 })
 
+describe('the claim of tasks that stand in line', () => {
+  it('hides no other task, and takes only synchronous ones without a run whose calls did no work', async () => {
+    const pool = openPool()
+    const sync = { ...due, route: `'images.edits'` }
+    const waiting: string[] = []
+    const others: string[] = []
+    for (let n = 0; n < 3; n += 1) {
+      const [one, other] = [await insertTask(world.pool), await insertTask(world.pool)]
+      await setTask(world.pool, one.taskId, { ...sync, family: n === 0 ? `'A'` : `'B'` })
+      await setTask(world.pool, other.taskId, n === 0 ? { ...sync, work_possible: 'true' } : due)
+      waiting.push(one.taskId)
+      others.push(other.taskId)
+    }
+    for (const columns of [{ started_at: 'now()' }, { deadline_at: 'now()' }, ended]) {
+      const { taskId } = await insertTask(world.pool)
+      await setTask(world.pool, taskId, { ...sync, ...columns })
+    }
+    const called = await insertTask(world.pool, { route: 'images.edits' })
+    await openAttempt(world.attempts, called.taskId)
+    await setTask(world.pool, called.taskId, due)
+    const ids = (claimed: readonly { readonly taskId: string }[]) =>
+      claimed.map(({ taskId }) => taskId).toSorted()
+    expect(ids(await claimUnstarted(pool, 'B', 3))).toEqual(others.toSorted())
+    const [forLine, none] = [await claimForLine(pool, 10), await claimForLine(pool, 10)]
+    expect(ids(forLine)).toEqual(waiting.toSorted())
+    expect(forLine.map(({ sync: isSync }) => isSync)).toEqual([true, true, true])
+    expect(none).toEqual([])
+  })
+})
+
 describe('a claim plans the next check', () => {
-  it('after a pause that doubles up to two minutes', async () => {
+  it('after a pause that doubles up to two minutes, or to ten seconds in line', async () => {
     const pool = openPool()
     const pausesOf = async (
       columns: Readonly<Record<string, string>>,
@@ -140,6 +170,8 @@ describe('a claim plans the next check', () => {
     expect(unstarted).toEqual([2, 4, 8, 16, 32, 64, 120, 120])
     const started = await pausesOf({ started_at: 'now()' }, () => claimToCheck(pool, 1))
     expect(started).toEqual([15, 30, 60, 120, 120, 120, 120, 120])
+    const inLine = await pausesOf({ route: `'images.edits'` }, () => claimForLine(pool, 1))
+    expect(inLine).toEqual([2, 4, 8, 10, 10, 10, 10, 10])
   })
 
   it('no later than the deadline, and then the hard end', async () => {

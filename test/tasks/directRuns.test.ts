@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { openMessages, readSyncTask } from '../../src/store/connection/messages.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { createDirectRuns } from '../../src/tasks/directRuns.ts'
-import type { Stage } from '../../src/tasks/takeStep.ts'
+import type { Stage } from '../../src/tasks/produceInput.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { quiet } from '../support/quiet.ts'
@@ -35,22 +35,24 @@ function running(produce: Produce) {
   return { direct, results, stopping }
 }
 
+const task = (taskId: string, sync = true) => ({ taskId, family: 'B', sync }) as const
+
 describe('a task that a worker carries out without Temporal', () => {
   it.each([
-    ['take', true, 0],
-    ['take', false, 60],
-    ['run', true, 0],
-    ['run', false, 4],
+    [true, 'cooldown', 0],
+    [false, 'cooldown', 4],
+    [false, 'stopping', 4],
+    [false, 'call_under_way', 60],
   ] as const)(
-    'is due at once when it must wait after a call, and after its wait when the reconciler took it: %s, %j',
-    async (way, calls, expected) => {
+    'is due at once when it must wait after a call, else after its wait, unless another worker calls for it: %j, %s',
+    async (calls, reason, expected) => {
       const { direct, results } = running(async (_taskId, onCall) => {
         if (calls) onCall()
-        return { kind: 'wait', delayMs: 4_000, reason: 'cooldown' }
+        return { kind: 'wait', delayMs: 4_000, reason }
       })
       const { taskId } = await insertTask(world.pool)
       await setTask(world.pool, taskId, { next_check_at: `now() + interval '60 seconds'` })
-      direct[way]({ taskId, family: 'B' })
+      direct.take(task(taskId))
       await direct.idle()
       expect(results).toEqual(['wait'])
       const { nextCheck = 0 } = (await taskRow(world.pool, taskId)) ?? {}
@@ -58,24 +60,14 @@ describe('a task that a worker carries out without Temporal', () => {
     },
   )
 
-  it('occupies a slot from its call on when every worker has heard of it, and from its claim on otherwise', async () => {
+  it('occupies a slot unless it is synchronous, so that those of both kinds leave each other room', async () => {
     const done = Promise.withResolvers<ProduceResult>()
-    const calls: (() => void)[] = []
-    const { direct, results } = running((_taskId, onCall) => {
-      calls.push(onCall)
-      return done.promise
-    })
-    direct.take({ taskId: 'b1', family: 'B' })
+    const { direct } = running(() => done.promise)
+    for (let n = 0; n < 50; n += 1) expect(direct.take(task(`sync${n}`))).toBe(true)
     expect([direct.free('B'), direct.free('A')]).toEqual([2, 1])
-    direct.run({ taskId: 'b2', family: 'B' })
-    expect(direct.free('B')).toBe(1)
-    calls[1]?.()
-    expect(direct.free('B')).toBe(1)
-    calls[0]?.()
-    expect(direct.free('B')).toBe(0)
-    direct.take({ taskId: 'b3', family: 'B' })
-    expect(results).toEqual(['no_slot'])
-    expect(calls).toHaveLength(2)
+    const took = ['b1', 'b2', 'b3'].map((taskId) => direct.take(task(taskId, false)))
+    expect(took).toEqual([true, true, false])
+    expect(direct.take(task('sync50'))).toBe(true)
     done.resolve({ kind: 'succeeded' })
     await direct.idle()
     expect([direct.free('B'), direct.free('A')]).toEqual([2, 1])
@@ -84,20 +76,26 @@ describe('a task that a worker carries out without Temporal', () => {
   it('is not carried out twice at once by one worker', async () => {
     const done = Promise.withResolvers<ProduceResult>()
     const { direct, results } = running(() => done.promise)
-    direct.take({ taskId: 'task', family: 'B' })
-    direct.run({ taskId: 'task', family: 'B' })
-    expect(direct.free('B')).toBe(2)
-    expect(direct.hasJustTaken('task')).toBe(true)
+    expect([direct.take(task('b')), direct.take(task('b'))]).toEqual([true, true])
     done.resolve({ kind: 'succeeded' })
     await direct.idle()
-    expect(direct.hasJustTaken('task')).toBe(false)
     expect(results).toEqual(['succeeded'])
+  })
+
+  it('is not taken by a worker that carries out 10,000', async () => {
+    const done = Promise.withResolvers<ProduceResult>()
+    const { direct } = running(() => done.promise)
+    for (let n = 0; n < 10_000; n += 1) direct.take(task(`${n}`))
+    expect([direct.room(), direct.take(task('more'))]).toEqual([0, false])
+    done.resolve({ kind: 'succeeded' })
+    await direct.idle()
+    expect(direct.room()).toBe(10_000)
   })
 
   it('is not taken any more by a process that stops', async () => {
     const { direct, stopping, results } = running(async () => ({ kind: 'succeeded' }))
     stopping.abort()
-    direct.take({ taskId: 'task', family: 'B' })
+    expect(direct.take(task('b'))).toBe(false)
     await direct.idle()
     expect(results).toEqual([])
   })
@@ -164,28 +162,22 @@ describe('20 workers that hear of a synchronous task', () => {
     )
     return rows[0]?.status
   }
-  const usedSlots = (workers: Awaited<ReturnType<typeof startWorkers>>['workers']) =>
-    workers.reduce((sum, { direct }) => sum + 1 - direct.free('B'), 0)
 
-  it('occupy no slot while it waits for a place on a full channel, and make one call when a place is free', async () => {
+  it('make one call for it, when a place of its full channel is free', async () => {
     const blocking = await insertTask(world.pool)
     const { n } = await openAttempt(world.attempts, blocking.taskId)
     const { workers, calls, announce } = await startWorkers()
     const { taskId } = await insertTask(world.pool, { route: 'images.generations' })
     announce(taskId)
-    const slots = new Set<number>()
-    const watched = setInterval(() => slots.add(usedSlots(workers)), 20)
     await sleep(700)
-    expect([...slots]).toEqual([0])
+    expect(calls).toEqual([])
     const evidence = { reason: 'no_image' } as const
     await world.attempts.closeAttempt({ taskId: blocking.taskId, n, class: 'rejected', evidence })
     await until('the end', async () =>
       (await statusOf(taskId)) === 'succeeded' ? true : undefined,
     )
     await Promise.all(workers.map(({ direct }) => direct.idle()))
-    clearInterval(watched)
     expect(calls).toEqual([`${taskId}-1`])
-    expect(Math.max(...slots)).toBe(1)
   }, 30_000)
 
   it('do not look for its answer while another one of them makes its call', async () => {

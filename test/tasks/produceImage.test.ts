@@ -1,10 +1,13 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
+import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import type { AttemptClose } from '../../src/store/attempts/closeAttempt.ts'
 import type { OpenInput } from '../../src/store/attempts/openAttempt.ts'
-import type { Stage } from '../../src/tasks/takeStep.ts'
+import type { LargeRequests } from '../../src/tasks/largeRequests.ts'
+import { createLargeRequests, largeBytes } from '../../src/tasks/largeRequests.ts'
+import type { Stage } from '../../src/tasks/produceInput.ts'
 import type { Logger } from '../../src/telemetry/logger.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
@@ -120,12 +123,15 @@ describe('the first call of a task', () => {
         return world.attempts.readTaskFacts(taskId)
       },
     }
-    const enterRequest = async (bytes: number) => {
-      entered.push(bytes)
-      return () => {}
+    const largeRequests: LargeRequests = {
+      tryEnter: (bytes) => {
+        entered.push(bytes)
+        return () => {}
+      },
+      enter: () => Promise.reject(new Error('there was a turn')),
     }
     const channels = [testChannel()]
-    const produce = createTestProduceImage({ attempts, channels, callUpstream, enterRequest })
+    const produce = createTestProduceImage({ attempts, channels, callUpstream, largeRequests })
     return { produce, reads, entered }
   }
 
@@ -358,21 +364,33 @@ describe('a call that is surely not made', () => {
   })
 })
 
-it('no call begins after a stop, also when the task waited for its turn to read a large request', async () => {
-  const { taskId } = await insertTask(world.pool)
+it('no call begins after a stop, also when the task waits for its turn to read a large request', async () => {
+  const { taskId } = await insertTask(world.pool, { prompt: 'x'.repeat(300_000) })
   const { call, calls } = countedUpstream()
   const stop = new AbortController()
-  const enterRequest = async () => {
-    stop.abort()
-    return () => {}
-  }
   const { attempts } = world
-  const produce = createTestProduceImage({ attempts, callUpstream: call, enterRequest })
-  expect(await produce({ taskId, signal: stop.signal })).toMatchObject({ reason: 'stopping' })
+  const largeRequests = createLargeRequests()
+  const turns = Array.from({ length: 4 }, () => largeRequests.tryEnter(largeBytes + 1))
+  const produce = createTestProduceImage({ attempts, callUpstream: call, largeRequests })
+  const producing = produce({ taskId, signal: stop.signal })
+  setTimeout(() => stop.abort(), 300)
+  expect(await producing).toMatchObject({ reason: 'stopping' })
+  for (const leave of turns) leave?.()
+  expect(largeRequests.tryEnter(largeBytes + 1)).toBeDefined()
   expect(calls()).toBe(0)
 })
 
 describe('on a full channel', () => {
+  const isLarge = ({ body }: ImageRequest) => JSON.stringify(body).length > largeBytes
+
+  async function countOpen(channel: string): Promise<number | null> {
+    const { rowCount } = await world.pool.query(
+      'select from attempt where channel = $1 and closed_at is null',
+      [channel],
+    )
+    return rowCount
+  }
+
   it('a newcomer does not take the place of a task that waits', async () => {
     const order: string[] = []
     const { produce, channel, attempts } = await ownWorld(
@@ -396,5 +414,46 @@ describe('on a full channel', () => {
     await Promise.all([first, second])
     expect(order).toEqual([`${waiting.taskId}-1`, `${newcomer.taskId}-1`])
     expect(stages).toEqual(['waiting', 'calling', 'storing'])
+  })
+
+  it('a large request that finds no turn at the head of a line lets smaller ones go on, and comes back', async () => {
+    const large = 'x'.repeat(300_000)
+    const ended: string[] = []
+    const unread = Promise.withResolvers<void>()
+    const { produce, channel, attempts } = await ownWorld(
+      'large',
+      async ({ upstreamKey, request, onSent }) => {
+        if (isLarge(request)) await unread.promise
+        onSent?.()
+        ended.push(upstreamKey)
+        return succeeded()
+      },
+      5,
+    )
+    const holder = await insertTask(world.pool)
+    const hung = await Promise.all(
+      Array.from({ length: 5 }, () => insertTask(world.pool, { prompt: large })),
+    )
+    const small = await insertTask(world.pool)
+    const first = hung.slice(0, 4).map(({ taskId }) => produce({ taskId }))
+    await until('four calls', async () =>
+      (await countOpen(channel.name)) === 4 ? true : undefined,
+    )
+    await openAttempt(attempts, holder.taskId, { channel })
+    const stages: string[] = []
+    const onStage = ({ stage }: Stage) => stages.push(stage)
+    const inLine = (count: number) =>
+      until('tasks in line', () => stages.length >= count || undefined)
+    const fifth = produce({ taskId: hung[4]?.taskId ?? '', onStage })
+    await inLine(1)
+    const last = produce({ taskId: small.taskId, onStage })
+    await inLine(2)
+    const evidence = { reason: 'no_image' } as const
+    await attempts.closeAttempt({ taskId: holder.taskId, n: 1, class: 'rejected', evidence })
+    expect(await last).toEqual({ kind: 'succeeded' })
+    expect(ended).toEqual([`${small.taskId}-1`])
+    unread.resolve()
+    const ends = await Promise.all([...first, fifth])
+    expect(ends.map(({ kind }) => kind)).toEqual(Array(5).fill('succeeded'))
   })
 })

@@ -153,8 +153,9 @@ function isUnknown({ class: outcome }: PastAttempt): boolean {
 
 /**
  * Returns a call on the first channel, in the task's order, that nothing keeps it from. If there is none, returns the
- * shortest wait, and the channels on which the task can stand in line meanwhile. If even this wait is too long for the
- * task, returns its end. A synchronous task does not wait for a paused channel if another one will be free.
+ * shortest wait, and the channels on which the task can stand in line meanwhile: full ones, and those whose cooldown is
+ * so short that a client waits for its end. If even this wait is too long for the task, returns its end. A synchronous
+ * task does not wait for a paused channel if another one will be free.
  */
 function chooseChannel(
   facts: TaskFacts,
@@ -164,11 +165,20 @@ function chooseChannel(
   const free = channels.find(({ bar }) => bar === undefined)
   if (free !== undefined) return { kind: 'call', n: facts.attempts + 1, channel: free.channel }
   const timed = channels.filter(({ bar }) => bar !== 'paused')
-  const [state, wait] = (facts.sync && timed.length > 0 ? timed : channels)
+  const full = timed.filter(({ bar }) => bar === 'full')
+  const inLine = [...full, ...timed.filter((state) => isSoonOver(facts, state))]
+  const [state, wait] = (full.length > 0 ? full : facts.sync && timed.length > 0 ? timed : channels)
     .map((each) => [each, waitFor(facts, each, jitter)] as const)
     .reduce((least, other) => (other[1].delayMs < least[1].delayMs ? other : least))
-  const inLine = timed.filter(({ bar }) => bar === 'full').map(({ channel }) => channel.name)
-  return inLine.length > 0 ? { ...wait, inLine } : waitOrEnd(facts, state, wait)
+  if (inLine.length === 0) return waitOrEnd(facts, state, wait)
+  return { ...wait, inLine: inLine.map(({ channel }) => channel.name) }
+}
+
+/** Whether a client waits for the end of this channel's cooldown. */
+function isSoonOver({ sync, nowMs, deadlineAtMs }: TaskFacts, state: ChannelState): boolean {
+  const { bar, untilAtMs = nowMs } = state
+  const isShort = untilAtMs - nowMs <= syncCooldownWaitMsMax && untilAtMs < deadlineAtMs
+  return sync && bar === 'cooldown' && isShort
 }
 
 /** After this time in Temporal, a task that has left the line stands in line again. */

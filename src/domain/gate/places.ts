@@ -1,3 +1,6 @@
+import type { Queue } from './queue.ts'
+import { waitIn } from './queue.ts'
+
 /** Who waits: tasks of the same account that are alike synchronous or not stand in one lane. */
 export type Waiter = {
   readonly accountId: string
@@ -12,14 +15,26 @@ export type Places = ReturnType<typeof createPlaces>
 /** How often the task whose turn it is asks while nothing happens. */
 const askEveryMs = 250
 
+/** A lane keeps its position for this long after its last task has left. Temporal keeps the wait of a task for seconds. */
+const laneKeptMs = 15_000
+
 /** Node's timers count to 2^31 - 1 ms. */
 const timerMsMax = 2 ** 31 - 1
+
+type Lane = {
+  /** The tasks that wait for the turn. */
+  readonly queue: Queue
+  /** When a task left the lane last, on the monotonic clock. */
+  leftAtMs: number
+}
 
 type Line = {
   readonly model: string
   readonly channels: readonly string[]
-  /** Who waits for the turn, by account and kind. The first lane has the turn, and only that one may be empty. */
-  readonly lanes: Map<string, (() => void)[]>
+  /** By account and kind. The turn goes to the first lane in which a task waits. */
+  readonly lanes: Map<string, Lane>
+  /** How many tasks stand in line, the one that has the turn among them. */
+  length: number
   /** How many calls have ended here for which the line has not asked yet. */
   due: number
   /** Whether the last question found a place of which nobody here had heard. There may be more. */
@@ -29,8 +44,10 @@ type Line = {
 
 /**
  * Creates the lines of the tasks of this process that wait for places on full channels. For the same channels and model
- * one task asks at a time: the one whose turn it is. When it leaves, it passes the turn to the next lane, so an account
- * with many tasks and one with a single task take turns.
+ * one task asks at a time: the one whose turn it is. When it has its answer, its lane goes to the end and the next lane
+ * has the turn, so an account with many tasks and one with a single task take turns. A lane whose tasks leave without an
+ * answer keeps its position for a while: a task that comes back from Temporal would else never reach the front beside
+ * many lanes.
  *
  * For each call of this process that ends, the line asks once, at a random moment within a quarter of a second. If it
  * asked at once, or for all places that it finds, a process whose calls end on a channel would always get the places
@@ -39,13 +56,13 @@ type Line = {
 export function createPlaces(random: () => number) {
   const lines = new Map<string, Line>()
 
-  function passTurn(key: string, { lanes }: Line): void {
-    const [[name, waiting] = ['', []]] = lanes
-    lanes.delete(name)
-    if (waiting.length > 0) lanes.set(name, waiting)
-    const [next] = lanes.values()
-    if (next === undefined) lines.delete(key)
-    next?.shift()?.()
+  function lineOf(key: string, { model, channels }: Waiter): Line {
+    const known = lines.get(key)
+    if (known !== undefined) return known
+    const rest = { length: 0, due: 0, findsPlaces: false, wake: () => {} }
+    const line = { model, channels, lanes: new Map<string, Lane>(), ...rest }
+    lines.set(key, line)
+    return line
   }
 
   return {
@@ -63,29 +80,23 @@ export function createPlaces(random: () => number) {
         ...(signal === undefined ? [] : [signal]),
       ])
       const key = `${waiter.model} ${waiter.channels.toSorted().join(' ')}`
-      const lane = `${waiter.accountId} ${waiter.sync}`
-      const known = lines.get(key)
-      const line = known ?? {
-        model: waiter.model,
-        channels: waiter.channels,
-        lanes: new Map([[lane, []]]),
-        due: 0,
-        findsPlaces: false,
-        wake: () => {},
-      }
-      lines.set(key, line)
-      if (known !== undefined && !(await hasTurn(known, lane, over))) return undefined
+      const name = `${waiter.accountId} ${waiter.sync}`
+      const line = lineOf(key, waiter)
+      const lane = line.lanes.get(name) ?? { queue: [], leftAtMs: 0 }
+      line.lanes.set(name, lane)
+      line.length += 1
+      const hasTurn = line.length === 1 || (await waitIn(lane.queue, over))
+      let isServed = true
       try {
-        for (;;) {
-          await nextQuestion(line, over)
-          if (over.aborted) return undefined
-          const value = await ask()
-          if (value !== undefined) return value
-          line.due = 0
-          line.findsPlaces = false
-        }
+        const value = hasTurn ? await askInTurn(line, ask, over) : undefined
+        isServed = value !== undefined
+        return value
       } finally {
-        passTurn(key, line)
+        line.length -= 1
+        lane.leftAtMs = performance.now()
+        if (line.length === 0) lines.delete(key)
+        if (isServed) moveToEnd(line, name, lane)
+        if (hasTurn) passTurn(line)
       }
     },
     /** Whether a task of this process waits for a place of the model, or of any model, on the channel. */
@@ -106,25 +117,33 @@ export function createPlaces(random: () => number) {
   }
 }
 
-/** Waits at the end of a lane. Resolves to true when it is the caller's turn, and to false when the signal aborts. */
-function hasTurn({ lanes }: Line, lane: string, over: AbortSignal): Promise<boolean> {
-  const waiting = lanes.get(lane) ?? []
-  lanes.set(lane, waiting)
-  return new Promise((resolve) => {
-    const take = () => {
-      over.removeEventListener('abort', leave)
-      resolve(true)
-    }
-    const leave = () => {
-      waiting.splice(waiting.indexOf(take), 1)
-      const [first] = lanes.keys()
-      if (waiting.length === 0 && lane !== first) lanes.delete(lane)
-      resolve(false)
-    }
-    waiting.push(take)
-    over.addEventListener('abort', leave, { once: true })
-    if (over.aborted) leave()
-  })
+async function askInTurn<Value>(
+  line: Line,
+  ask: () => Promise<Value | undefined>,
+  over: AbortSignal,
+): Promise<Value | undefined> {
+  for (;;) {
+    await nextQuestion(line, over)
+    if (over.aborted) return undefined
+    const value = await ask()
+    if (value !== undefined) return value
+    line.due = 0
+    line.findsPlaces = false
+  }
+}
+
+function moveToEnd({ lanes }: Line, name: string, lane: Lane): void {
+  lanes.delete(name)
+  lanes.set(name, lane)
+}
+
+/** Gives the turn to the first lane in which a task waits. Forgets those before it that nobody has come back to. */
+function passTurn({ lanes }: Line): void {
+  for (const [name, { queue, leftAtMs }] of lanes) {
+    const next = queue.shift()
+    if (next !== undefined) return next()
+    if (performance.now() - leftAtMs > laneKeptMs) lanes.delete(name)
+  }
 }
 
 /** Waits for the moment of the next question: at once while one is due, and otherwise up to a quarter of a second. */
@@ -146,5 +165,6 @@ function wakeOrTimer(line: Line, over: AbortSignal): Promise<void> {
     const timer = setTimeout(wake, askEveryMs)
     line.wake = wake
     over.addEventListener('abort', wake, { once: true })
+    if (over.aborted) wake()
   })
 }

@@ -74,7 +74,10 @@ export type Wait = {
   readonly delayMs: number
   readonly reason: WaitReason
   readonly channel?: string
-  /** Channels on which the task can get a place at any moment. It waits in line for them (`places.ts`). */
+  /**
+   * Channels on which the task can get a place at any moment, or, when all of them cool down, after the delay. It waits
+   * in line for them (`places.ts`).
+   */
   readonly inLine?: readonly string[]
 }
 

@@ -35,7 +35,7 @@ const routes = {
 export type Route = keyof typeof routes
 
 /**
- * Returns whether the client waits for the image on this route. Such a task has a higher priority, and the
+ * Returns whether the client waits for the image on this route. Such a task waits in the memory of workers, and the
  * client is told of an upstream's refusal soon.
  */
 export function isSyncRoute(route: Route): boolean {

@@ -11,7 +11,7 @@ export type TaskStart = {
   readonly model: ModelId
   readonly action: Action
   readonly size?: ImageSize
-  /** A client waits on an open connection, so the task goes before asynchronous tasks. */
+  /** A client waits on an open connection. The task stands in line, and has a run only when it must go on. */
   readonly sync: boolean
   /** The SHA-256 of the Idempotency-Key in hex. An operator can find the run by it. */
   readonly keyDigest?: string

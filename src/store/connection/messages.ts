@@ -93,7 +93,7 @@ export async function openMessages(options: MessagesOptions) {
     /** Tells that a task has ended. Call this after the commit. Never throws and never waits. */
     announceEnd: (taskId: string): void => send('task_end', taskId),
     /** Tells all workers of a synchronous task. Never throws and never waits. */
-    announceSyncTask: ({ family, taskId }: DirectTask): void =>
+    announceSyncTask: ({ family, taskId }: Pick<DirectTask, 'family' | 'taskId'>): void =>
       send('sync_task', `${family} ${taskId}`),
     /** Sets what is called with each message from now on. Earlier messages are lost. */
     hear: (listener: (text: string) => void): void => {
@@ -148,5 +148,5 @@ const notifySql = `
 export function readSyncTask(text: string): DirectTask | undefined {
   const [name, taskId] = text.split(' ')
   const family = families.find((each) => each === name)
-  return family === undefined || taskId === undefined ? undefined : { family, taskId }
+  return family === undefined || taskId === undefined ? undefined : { family, taskId, sync: true }
 }

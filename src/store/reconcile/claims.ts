@@ -13,14 +13,16 @@ import { isSyncSql } from '../tasks/readTask.ts'
 
 /** The pause before the next check is `firstMs` and doubles with each check, up to this. */
 const pauseMsMax = 120_000
+/** The same for a synchronous task without a run. It may stand in the line of a worker that is lost. */
+const linePauseMsMax = 10_000
 /** A task that could not be started, or whose start no worker has finished. */
 const unstartedFirstMs = 2_000
 /** A task with a run: somebody may terminate it, and nothing tells Darkroom about it. */
 const startedFirstMs = 15_000
 
 /** The next check of a row of `task`. It comes no later than the row's deadline, and then its hard end. */
-function nextCheckSql(firstMs: number): string {
-  const later = `now() + least(${firstMs} * 2.0 ^ least(checks, 10), ${pauseMsMax}) * interval '1 millisecond'`
+function nextCheckSql(firstMs: number, mostMs = pauseMsMax): string {
+  const later = `now() + least(${firstMs} * 2.0 ^ least(checks, 10), ${mostMs}) * interval '1 millisecond'`
   return `case when deadline_at > now() then least(${later}, deadline_at)
       when hard_end_at > now() then least(${later}, hard_end_at) else ${later} end`
 }
@@ -30,8 +32,31 @@ const startColumns = `task.task_id as "taskId", account_id as "accountId", famil
     encode(key_digest, 'hex') as "keyDigest"`
 
 /**
- * Claims due live tasks of one family without a run and without an open call. The account with the fewest open calls
- * comes first, and accounts take turns, so that the task of one account does not wait behind thousands of another.
+ * A condition on a row of `task`: it stands in the lines of workers, without a run. After a call that may have done work,
+ * it gets its run.
+ */
+const standsInLineSql = `(${isSyncSql} and started_at is null and open_attempt is null and not work_possible)`
+
+/** Claims due synchronous tasks of all families that no call may have done work for, longest overdue first. */
+export async function claimForLine(pool: Pool, limit: number): Promise<readonly TaskStart[]> {
+  const { rows } = await pool.query<Row<TaskStart>>({ text: forLineSql, values: [limit] })
+  return rows.map(defined)
+}
+
+const forLineSql = `
+  with due as materialized (
+    select task_id as due_id from task
+    where status in ('queued', 'processing') and next_check_at <= now() and deadline_at > now() and ${standsInLineSql}
+    order by next_check_at limit $1 for update skip locked
+  )
+  update task set checks = checks + 1, next_check_at = ${nextCheckSql(unstartedFirstMs, linePauseMsMax)}
+  from due where task_id = due_id
+  returning ${startColumns}`
+
+/**
+ * Claims due live tasks of one family without a run and without an open call that do not stand in line. The account with
+ * the fewest open calls comes first, and accounts take turns, so that the task of one account does not wait behind
+ * thousands of another.
  */
 export async function claimUnstarted(
   pool: Pool,
@@ -53,6 +78,7 @@ const unstartedSql = `
     from task
     where status in ('queued', 'processing') and next_check_at <= now()
       and started_at is null and deadline_at > now() and family = $1 and open_attempt is null
+      and not ${standsInLineSql}
   ), calling as materialized (
     select account_id, count(*) as calls from attempt join task using (task_id)
     where closed_at is null group by account_id
@@ -117,13 +143,13 @@ export async function markStarted(pool: Pool, taskId: string): Promise<void> {
   })
 }
 
-/** Makes a live task due for a check after `delayMs`, unless it is due before. */
+/** Makes a live task without an open call due for a check after `delayMs`, unless it is due before. */
 export async function makeDue(pool: Pool, taskId: string, delayMs = 0): Promise<void> {
   const at = `now() + $2::float8 * interval '1 millisecond'`
   await pool.query({
     name: 'make-due',
     text: `update task set next_check_at = ${at}, checks = 0
-      where task_id = $1 and next_check_at > ${at} and completed_at is null`,
+      where task_id = $1 and next_check_at > ${at} and completed_at is null and open_attempt is null`,
     values: [taskId, delayMs],
   })
 }

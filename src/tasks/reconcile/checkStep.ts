@@ -20,7 +20,7 @@ export type CheckDeps = {
   readonly startTask: StartTask
   readonly produceImage: ProduceImage
   readonly attempts: Pick<AttemptStore, 'cancelTask' | 'failTask'>
-  readonly direct: Pick<DirectRuns, 'free' | 'run'>
+  readonly direct: Pick<DirectRuns, 'take'>
 }
 
 const batchMax = 100
@@ -87,8 +87,7 @@ async function check(deps: CheckDeps, task: DueTask): Promise<Found> {
 /** Carries out a task whose run cannot continue. What its run does later finds the task as it is then. */
 function runHere({ direct }: CheckDeps, task: DueTask, report: ReportFinding): void {
   const { start, started, callOpen } = task
-  if (!started || callOpen || direct.free(start.family) <= 0) return
-  direct.run(start)
+  if (!started || callOpen || !direct.take(start)) return
   report({ found: 'taken_over', count: 1, taskId: start.taskId })
 }
 

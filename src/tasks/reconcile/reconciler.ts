@@ -50,7 +50,7 @@ export function createReconciler(
 
 /** One kind of repair. */
 export type ReconcileStep = {
-  readonly name: 'lose' | 'start' | 'check' | 'excess' | 'sweep' | 'purge' | 'webhook'
+  readonly name: 'lose' | 'line' | 'start' | 'check' | 'excess' | 'sweep' | 'purge' | 'webhook'
   /** Pause between two executions of the step. */
   readonly everyMs: number
   /**

@@ -13,7 +13,7 @@ const parallel = 16
 
 /**
  * Creates the step that starts the workflows of accepted tasks that have none: Temporal was away, the API had many
- * starts under way or died after its answer, or no worker had room for a synchronous task.
+ * starts under way or died after its answer, or a synchronous task must go on after its call.
  *
  * While Temporal is away, the step claims as many tasks as this worker has free slots, and the worker carries them out
  * itself. The first of them is tried as a start each time, so the step notices when Temporal is back.
@@ -21,15 +21,14 @@ const parallel = 16
 export function createStartStep(deps: {
   readonly pool: Pool
   readonly startTask: StartTask
-  readonly direct: Pick<DirectRuns, 'free' | 'hasJustTaken' | 'run'>
+  readonly direct: Pick<DirectRuns, 'free' | 'take'>
 }): ReconcileStep {
   const { pool, direct } = deps
   let away = false
 
   /** Carries the task out in this process. Without a free slot, the task is due again at once. */
   async function runHere(start: TaskStart, report: ReportFinding): Promise<void> {
-    if (direct.free(start.family) <= 0) return makeDue(pool, start.taskId)
-    direct.run(start)
+    if (!direct.take(start)) return makeDue(pool, start.taskId)
     report({ found: 'taken_over', count: 1, taskId: start.taskId })
   }
 
@@ -48,9 +47,8 @@ export function createStartStep(deps: {
   ): Promise<boolean> {
     const limit = away ? Math.max(1, direct.free(family)) : batchMax
     const claimed = await claimUnstarted(pool, family, limit)
-    // A synchronous task whose call is about to begin here needs no run.
-    const [first, ...others] = claimed.filter(({ taskId }) => !direct.hasJustTaken(taskId))
-    if (first === undefined) return claimed.length === batchMax
+    const [first, ...others] = claimed
+    if (first === undefined) return false
     // No task waits until a start has failed, which can take seconds.
     if (away) for (const start of others.splice(0)) await runHere(start, report)
     await startOrRun(first, report)

@@ -209,6 +209,16 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { channels: [state('one', cooling), state('two', coolingSoon)] },
       wait('cooldown', 2_000, 'two'),
     ],
+    [
+      'in line for the end of a short cooldown while a client waits',
+      { sync: true, channels: [state('one', cooling), state('two', coolingSoon)] },
+      { ...wait('cooldown', 2_000, 'two'), inLine: ['two'] },
+    ],
+    [
+      'in line for a place too while a client waits, also when a cooldown ends before',
+      { sync: true, channels: [state('one', full), state('two', coolingSoon)] },
+      { ...wait('channel_full', 4_000), inLine: ['one', 'two'] },
+    ],
     ['for a fault of its channel', { channels: [state('one', faulty)] }, wait('cooldown', 15_000)],
     [
       'for a pause a quarter of a minute',
@@ -325,6 +335,11 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       'with none that has passed',
       { sync: true, past: [justRefused, on('two', { ...refused, closedAtMs: 0 })] },
       end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 0 }),
+    ],
+    [
+      'for a cooldown that is as long as its deadline',
+      { sync: true, channels: [state('one', coolingSoon)], deadlineAtMs: nowMs + 2_000 },
+      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 2_000 }),
     ],
     [
       'for a long cooldown, also beside a paused channel',

@@ -82,6 +82,57 @@ describe('tasks that wait for a place', () => {
     expect(await last).toBe('a last')
   })
 
+  it('keep the position of their lane for 15 seconds after they left, beside many lanes that are always full', async () => {
+    const { channel, join } = channelWith(createPlaces(() => 0))
+    const loops = Array.from({ length: 60 }, async (_, n) => {
+      const account = `account${n % 30}`
+      while (!channel.served.includes('single 1')) {
+        await join(account, { sync: true })
+      }
+    })
+    // As a workflow does: it stands in line in its slot, and then Temporal keeps its wait.
+    const single = async () => {
+      for (;;) {
+        const slot = new AbortController()
+        setTimeout(() => slot.abort(), 15_000)
+        if ((await join('single 1', {}, { signal: slot.signal })) !== undefined) return
+        await new Promise((resolve) => setTimeout(resolve, 8_000))
+      }
+    }
+    const done = single()
+    let seconds = 0
+    for (; seconds < 300 && !channel.served.includes('single 1'); seconds += 1) {
+      channel.free = 1
+      await vi.advanceTimersByTimeAsync(1_000)
+    }
+    // One round of all lanes takes 31 seconds.
+    expect(seconds).toBeLessThan(60)
+    channel.free = 100
+    await vi.advanceTimersByTimeAsync(60_000)
+    await Promise.all([...loops, done])
+  })
+
+  it('lose the position of their lane when they stay away', async () => {
+    const { channel, join } = channelWith(createPlaces(() => 0))
+    void join('a 1')
+    const left = new AbortController()
+    void join('b 1', {}, { signal: left.signal })
+    void join('c 1')
+    left.abort()
+    await vi.advanceTimersByTimeAsync(1_000)
+    channel.free = 1
+    await vi.advanceTimersByTimeAsync(1_000)
+    void join('c 2')
+    await vi.advanceTimersByTimeAsync(15_000)
+    void join('d 1')
+    channel.free = 1
+    await vi.advanceTimersByTimeAsync(1_000)
+    void join('b 2')
+    channel.free = 3
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(channel.served).toEqual(['a 1', 'c 1', 'd 1', 'c 2', 'b 2'])
+  })
+
   it('do not stop the others when their question fails', async () => {
     const places = createPlaces(() => 0)
     const { channel, join } = channelWith(places)

@@ -1,6 +1,6 @@
 import { createPlaces } from '../../../src/domain/gate/places.ts'
 import { createLargeRequests } from '../../../src/tasks/largeRequests.ts'
-import type { ProduceImageDeps } from '../../../src/tasks/takeStep.ts'
+import type { ProduceImageDeps } from '../../../src/tasks/produceInput.ts'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import { quiet } from '../quiet.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
@@ -17,7 +17,7 @@ export function createTestProduceImage(
     beats: { mayCall: () => true },
     blobs: createMemoryBlobs(),
     places: createPlaces(() => 0),
-    enterRequest: createLargeRequests(),
+    largeRequests: createLargeRequests(),
     callsMax: 3,
     random: () => 0,
     ...given,

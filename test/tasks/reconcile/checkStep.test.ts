@@ -36,7 +36,7 @@ async function check(given: Partial<CheckDeps> = {}) {
     reportRun: async () => 'running',
     startTask: async ({ taskId }) => restarted.push(taskId) > 0,
     log: { error: (_event, fields) => failed.push(fields?.taskId) },
-    direct: { free: () => 0, run: () => {} },
+    direct: { take: () => false },
     ...given,
   })
   return { found: await runStep(step), restarted, failed }
@@ -94,8 +94,7 @@ describe('the check of an overdue task', () => {
     const started = [await taskWith(overdue), await taskWith(overdue), await taskWith(overdue)]
     const ran: string[] = []
     const direct: CheckDeps['direct'] = {
-      free: () => 2 - ran.length,
-      run: (task) => ran.push(task.taskId),
+      take: ({ taskId }) => ran.length < 2 && ran.push(taskId) > 0,
     }
     const { found } = await check({ direct, reportRun: async () => 'unreachable' })
     expect(ran).toHaveLength(2)

@@ -28,17 +28,17 @@ function starting(slots: number) {
   let free = slots
   const tried: TaskStart[] = []
   const ran: string[] = []
-  const justTaken = new Set<string>()
   const startTask = async (start: TaskStart): Promise<boolean> => {
     tried.push(start)
     return !away
   }
   const direct = {
     free: (family: Family) => (family === 'B' ? free : slots),
-    hasJustTaken: (taskId: string) => justTaken.has(taskId),
-    run: ({ taskId }: { readonly taskId: string }) => {
+    take: ({ taskId }: { readonly taskId: string }) => {
+      if (free <= 0) return false
       free -= 1
       ran.push(taskId)
+      return true
     },
   }
   const step = createStartStep({ pool: world.pool, startTask, direct })
@@ -46,7 +46,6 @@ function starting(slots: number) {
     run: () => runStep(step),
     tried,
     ran,
-    justTaken,
     setAway: (value: boolean) => void (away = value),
     freeSlots: (count: number) => void (free += count),
   }
@@ -82,15 +81,14 @@ describe('the start step', () => {
     expect(ran).toEqual([])
   })
 
-  it('starts no run for a synchronous task that this worker has just taken', async () => {
-    const [taken, other] = [await dueTask(), await dueTask()]
-    const { run, tried, justTaken } = starting(5)
-    justTaken.add(taken)
+  it('leaves synchronous tasks to the line until a call may have done work', async () => {
+    const waiting = await dueTask()
+    const goingOn = await dueTask()
+    await setTask(world.pool, waiting, { route: `'images.generations'` })
+    await setTask(world.pool, goingOn, { route: `'images.generations'`, work_possible: 'true' })
+    const { run, tried } = starting(5)
     await run()
-    justTaken.clear()
-    await setTask(world.pool, taken, due)
-    await run()
-    expect(tried.map(({ taskId }) => taskId)).toEqual([other, taken])
+    expect(tried.map(({ taskId }) => taskId)).toEqual([goingOn])
   })
 })
 

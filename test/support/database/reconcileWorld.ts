@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
-import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
-import { answerImageKey, answerMetaKey } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
+import { storeAnswer } from '../../../src/tasks/storedAnswer.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
+import { quiet } from '../quiet.ts'
+import { succeeded } from '../upstream/countedUpstream.ts'
 import { useOpened } from '../useOpened.ts'
 import { createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
@@ -80,21 +80,12 @@ export async function endLease(pool: Pool, taskId: string): Promise<void> {
   )
 }
 
-/** Stores an answer as a worker does, without settling it. */
+/** Stores an answer as a worker does, without settling it. Its image is a square of 16 pixels. */
 export async function storeTestAnswer(
   blobs: BlobStore,
   given: { readonly taskId: string; readonly n: number; readonly answerId: string },
 ): Promise<void> {
-  const { taskId, n, answerId } = given
-  const bytes = Buffer.from('the image')
-  await blobs.put([answerImageKey(answerId), bytes])
-  const sha256 = createHash('sha256').update(bytes).digest('hex')
-  const meta: AnswerMeta = {
-    version: 1,
-    taskId,
-    attempt: n,
-    image: { mimeType: 'image/png', bytes: bytes.length, sha256 },
-    native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
-  }
-  await blobs.put([answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))])
+  const { taskId, n: attempt, answerId } = given
+  const answer = { taskId, attempt, answerId, hardEndMs: 10_000, outcome: succeeded() }
+  await storeAnswer({ blobs, log: quiet.log }, answer)
 }

@@ -3,7 +3,7 @@ import type { UpstreamCaller, UpstreamOutcome } from '../../../src/domain/upstre
 const image = Buffer.from('not really a picture')
 
 /** Returns the outcome of a call that got an image. */
-export function succeeded(): UpstreamOutcome {
+export function succeeded(): Extract<UpstreamOutcome, { class: 'succeeded' }> {
   return {
     class: 'succeeded',
     evidence: { reason: 'image', httpStatus: 200 },

@@ -167,6 +167,16 @@ describe('the end of a task past its deadline', () => {
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
   })
 
+  it('charges a stored image for what it is, though no worker lives that has seen its size [money-13]', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const attempt = await openAttempt(world.attempts, taskId)
+    await storeTestAnswer(world.blobs, { taskId, ...attempt })
+    const smaller = `'[{"belowPixels": 257, "credits": 4}]'`
+    await setTask(world.pool, taskId, { ...pastHardEnd, smaller_prices: smaller })
+    expect((await check()).found).toEqual([{ found: 'settled', count: 1, taskId }])
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 996, held: 0, spent: 4 })
+  })
+
   it('does not hold up the others when a task cannot be ended', async () => {
     const stuck = await taskWith({ ...pastDeadline, next_check_at: `'-infinity'` })
     const other = await taskWith(pastDeadline)

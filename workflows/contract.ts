@@ -41,15 +41,20 @@ export type ImageTaskStatus = {
 
 const version = 'v1'
 
-/** The queue for Temporal's workflow tasks and for the short activities that record a task's end. */
-export const workflowTaskQueue = `darkroom-tasks-${version}`
+/**
+ * Returns the queue for Temporal's workflow tasks and for the short activities that record a task's end. It has the id of
+ * the blob store, which belongs to one database, so that several installations can share a namespace.
+ */
+export function workflowTaskQueue(storeId: string): string {
+  return `darkroom-${version}-${storeId}`
+}
 
 /**
- * Returns the queue for upstream calls. Each family has its own queue, so that a family whose calls hang does
- * not block the other.
+ * Returns the queue for upstream calls, from the queue of the workflow. Each family has its own queue, so that a family
+ * whose calls hang does not block the other.
  */
-export function produceTaskQueue(family: Family): string {
-  return `darkroom-produce-${family.toLowerCase()}-${version}`
+export function produceTaskQueue(workflowQueue: string, family: Family): string {
+  return `${workflowQueue}-${family.toLowerCase()}`
 }
 
 /** How often the activity `produceImage` sends Temporal a heartbeat while it runs. */

@@ -7,6 +7,7 @@ import {
   proxyActivities,
   setHandler,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/createActivities.ts'
 import type {
@@ -129,7 +130,7 @@ const cancelTimeout = '30 s'
 
 function activitiesOf(input: ImageTaskInput): Activities {
   const { produceImage } = proxyActivities<Activities>({
-    taskQueue: produceTaskQueue(input.family),
+    taskQueue: produceTaskQueue(workflowInfo().taskQueue, input.family),
     startToCloseTimeout: input.produceTimeoutMs,
     heartbeatTimeout: heartbeatTimeoutMs,
     retry,

@@ -20,10 +20,14 @@ const startTimeoutMs = 3_000
  * Returns a function that starts the workflow of a task. The workflow's id is made from the task's id. So
  * when the API process, the reconciler or another process starts the same task again, the server rejects the
  * second start. Returns whether the task has a run now, open or closed: false when Temporal fails or does not answer in
- * time, and then nobody knows. Throws only for a bug. `produceTimeoutMs` limits one execution of `produceImage`, and is
- * longer than the way to the hard end of any task.
+ * time, and then nobody knows. Throws only for a bug. The workers of the blob store `storeId` carry it out.
+ * `produceTimeoutMs` limits one execution of `produceImage`, and is longer than the way to the hard end of any task.
  */
-export function createStartTask({ client, withDeadline }: Temporal, produceTimeoutMs: number) {
+export function createStartTask(
+  { client, withDeadline }: Temporal,
+  { storeId, produceTimeoutMs }: { readonly storeId: string; readonly produceTimeoutMs: number },
+) {
+  const taskQueue = workflowTaskQueue(storeId)
   return async (start: TaskStart): Promise<boolean> => {
     const { taskId, family, model, accountId } = start
     const input: ImageTaskInput = { taskId, family, model, produceTimeoutMs }
@@ -33,7 +37,7 @@ export function createStartTask({ client, withDeadline }: Temporal, produceTimeo
           workflowId: workflowIdOf(taskId),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           workflowIdConflictPolicy: 'FAIL',
-          taskQueue: workflowTaskQueue,
+          taskQueue,
           args: [input],
           // With the fairness key, Temporal makes accounts take turns. All tasks have the same priority: a higher one of
           // synchronous tasks would keep the others from every slot while there are enough of them.

@@ -49,7 +49,7 @@ export async function openApp(
     connectionsMax,
     connectionsMin,
   })
-  const { pool, blobs } = stores
+  const { pool, blobs, storeId } = stores
   try {
     const messages = await reached(session, () =>
       openMessages({
@@ -77,13 +77,17 @@ export async function openApp(
       sessionUrl: session.url,
       pool,
       blobs,
+      storeId,
       messages,
       temporalSettings: settings,
       temporal,
-      startTask: createStartTask(
-        temporal,
-        produceTimeoutMs(config.taskDeadlineSeconds * 1000, operatorSettings.channels),
-      ),
+      startTask: createStartTask(temporal, {
+        storeId,
+        produceTimeoutMs: produceTimeoutMs(
+          config.taskDeadlineSeconds * 1000,
+          operatorSettings.channels,
+        ),
+      }),
       metrics: createMetrics({
         ...own,
         pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),

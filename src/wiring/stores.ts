@@ -26,6 +26,8 @@ const openMsMax = 10_000
 export type Stores = {
   readonly pool: Pool
   readonly blobs: BlobStore
+  /** The id of the blob store, which belongs to this database alone. */
+  readonly storeId: string
   readonly close: () => Promise<void>
 }
 
@@ -55,7 +57,7 @@ export async function openStores(
       await requireSchema(pool)
       await claimStoreId(pool, storeId)
     })
-    return { pool, blobs: blobStore.store, close }
+    return { pool, blobs: blobStore.store, storeId, close }
   } catch (error) {
     await close()
     throw error

@@ -74,6 +74,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const { cancelTask } = execution.attempts
   const running = startTemporalWorker({
     settings: app.temporalSettings,
+    storeId: app.storeId,
     activities: createActivities({ ...execution, log, cancelTask, stopping: stopping.signal }),
     bundle,
     slots: slotsOf(channels),

@@ -57,7 +57,7 @@ describe('startTask', () => {
     const address = silent.address()
     const port = typeof address === 'object' ? address?.port : undefined
     const temporal = connectTemporal({ address: `127.0.0.1:${port}`, namespace: 'default' })
-    const startTask = createStartTask(temporal, 1_000)
+    const startTask = createStartTask(temporal, { storeId: 'test', produceTimeoutMs: 1_000 })
     const startedAtMs = performance.now()
     expect(await startTask(testStart())).toBe(false)
     expect(performance.now() - startedAtMs).toBeLessThan(12_000)

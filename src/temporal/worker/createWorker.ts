@@ -10,6 +10,8 @@ type ActivityName = 'produceImage' | 'cancelTask'
 
 type WorkerOptions = {
   readonly settings: TemporalSettings
+  /** The id of the blob store: the worker carries out the tasks of this installation alone. */
+  readonly storeId: string
   /** The activities, as `createActivities(deps)` returns them. */
   readonly activities: Readonly<Record<ActivityName, (input: never) => Promise<unknown>>>
   readonly bundle: WorkflowBundle
@@ -144,9 +146,10 @@ export async function runUntilFailed(worker: Pick<Worker, 'run' | 'getState'>): 
 /** Creates the workers of all queues. Rejects when Temporal does not answer, or does not know the namespace. */
 function createWorkers(
   connection: NativeConnection,
-  { settings, bundle, slots, shutdownGraceMs, activities }: WorkerOptions,
+  { settings, storeId, bundle, slots, shutdownGraceMs, activities }: WorkerOptions,
 ): Promise<readonly Worker[]> {
   const { produceImage, cancelTask } = activities
+  const workflowQueue = workflowTaskQueue(storeId)
   const shared = {
     connection,
     namespace: settings.namespace,
@@ -157,7 +160,7 @@ function createWorkers(
   } as const
   const ofWorkflows = Worker.create({
     ...shared,
-    taskQueue: workflowTaskQueue,
+    taskQueue: workflowQueue,
     workflowBundle: bundle,
     activities: { cancelTask },
     maxCachedWorkflows: cachedWorkflowsMax,
@@ -172,7 +175,7 @@ function createWorkers(
     const maximum = Math.max(1, slots[family])
     return Worker.create({
       ...shared,
-      taskQueue: produceTaskQueue(family),
+      taskQueue: produceTaskQueue(workflowQueue, family),
       activities: { produceImage },
       maxConcurrentActivityTaskExecutions: maximum,
       activityTaskPollerBehavior: pollers(Math.min(pollersMax, maximum)),

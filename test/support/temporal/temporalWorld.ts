@@ -30,10 +30,13 @@ export async function openTemporalWorld(address: string): Promise<TemporalWorld>
   return openKnownNamespace(await takeNamespace(address))
 }
 
+/** Of a blob store that no test has. */
+const storeId = 'test'
+
 /** Opens a namespace that exists. */
 export function openKnownNamespace(settings: TemporalSettings) {
   const temporal = connectTemporal(settings)
-  const startTask = createStartTask(temporal, 600_000)
+  const startTask = createStartTask(temporal, { storeId, produceTimeoutMs: 600_000 })
   return { settings, temporal, startTask, close: () => temporal.close() }
 }
 
@@ -105,6 +108,7 @@ export async function startTestWorker(
 ): Promise<RunningWorker> {
   return startWorker({
     settings,
+    storeId,
     activities,
     bundle: await testBundle(),
     slots,

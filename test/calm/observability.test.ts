@@ -99,4 +99,13 @@ describe('the metrics in alerts and dashboard', () => {
     expect(sdk).toContain('temporal_worker_task_slots_available')
     expect(api).not.toContain('temporal_')
   })
+
+  it("name Temporal's queues as the alerts do", async () => {
+    const alerts = await readFile(file('alerts.yml'), 'utf8')
+    const patterns = [...alerts.matchAll(/(temporal_\w+)\{[^}]*task_queue=~"([^"]+)"/g)]
+    expect(patterns).toHaveLength(3)
+    for (const [, metric = '', pattern = ''] of patterns) {
+      expect(sdk).toMatch(new RegExp(`^${metric}\\{.*task_queue="${pattern}"`, 'm'))
+    }
+  })
 })

@@ -14,6 +14,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   outputLost = true
   process.exitCode = 1
 })
+// Nobody reads what is said about a command that runs. It goes on, because it may be changing many tasks.
+process.stderr.on('error', () => {})
 
 const { operate } = await import('./wiring/cli.ts')
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { newTaskId } from '../../src/domain/ids.ts'
+import { readConfig } from '../../src/config.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -172,3 +173,12 @@ describe('/readyz', () => {
     ])
   })
 })
+
+it.each(['url', 'adminUrl'] as const)(
+  'an idle connection outlives the longest silent answer, as one to %s says',
+  async (at) => {
+    const answer = await fetch(`${service[at]}/healthz`)
+    const [, seconds] = /^timeout=(\d+)$/.exec(answer.headers.get('keep-alive') ?? '') ?? []
+    expect(Number(seconds)).toBe(readConfig({}).syncDeadlineSeconds + 60)
+  },
+)

@@ -126,6 +126,15 @@ describe('the output of the CLI', () => {
     expect(await once(child, 'close')).toEqual([0, null])
     expect(err).toBe('')
   })
+
+  it('may also be closed early where it says what it does: the command goes on', async () => {
+    const child = spawn(process.execPath, [script, 'nonsense'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    child.stderr.destroy()
+    child.stdout.resume()
+    expect(await once(child, 'exit')).toEqual([2, null])
+  })
 })
 
 it('shows the version of this checkout without opening a part', async () => {

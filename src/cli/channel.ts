@@ -18,7 +18,7 @@ export function channelCommands(context: CliContext): Command {
 function list(context: CliContext): Command {
   return createCommand(
     'list',
-    'list upstream channels with their pauses, calls under way and cooldowns',
+    'list upstream channels with their pauses, calls under way, cooldowns and what they declined',
     'channel list',
   ).action(async () => {
     const { data } = valueOf(await channels.listChannels(await context.operator()))
@@ -102,14 +102,19 @@ function channelAnswer(channel: ChannelJson): Answer {
   return { json: channel, text: channelTable([channel]) }
 }
 
+function declinedText({ http_status, code, calls }: ChannelJson['declined'][number]): string {
+  return `${calls} × ${[http_status, code].filter(Boolean).join(' ')}`
+}
+
 function channelTable(listed: readonly ChannelJson[]): string {
   return table(
-    ['CHANNEL', 'STATE', 'CALLS', 'COOLDOWNS', 'REASON'],
-    listed.map(({ name, paused_at, pause_reason, in_flight, cooldowns }) => [
+    ['CHANNEL', 'STATE', 'CALLS', 'COOLDOWNS', 'DECLINED (1 H)', 'REASON'],
+    listed.map(({ name, paused_at, pause_reason, in_flight, cooldowns, declined }) => [
       name,
       paused_at === null ? 'active' : `paused ${shortTime(paused_at)}`,
       in_flight,
       cooldowns.map(({ model, until }) => `${model} until ${shortTime(until)}`).join(', ') || null,
+      declined.slice(0, 3).map(declinedText).join(', ') || null,
       pause_reason,
     ]),
     'No channels yet: a worker registers its channels when it starts.',

@@ -53,11 +53,13 @@ export async function makeCall(
       timeoutMs,
       mayBegin: () => elapsedMs(askedAt) <= callWithinMs,
     })
-    const { evidence } = outcome
+    const { vendorCode } = outcome.evidence
+    const code = vendorCode && { vendorCode: deps.vendorCodes.note(channel.name, vendorCode) }
+    const evidence = { ...outcome.evidence, ...code }
     const seen = { taskId, attempt: n, channel: channel.name, class: outcome.class }
     report(deps, seen, evidence)
     if (outcome.class !== 'succeeded') {
-      unrecorded = outcome
+      unrecorded = { ...outcome, evidence }
       return false
     }
     onStage?.({ stage: 'storing', channel: channel.name })

@@ -9,6 +9,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Recorders } from '../telemetry/metrics.ts'
 import type { Beats } from './beats.ts'
 import type { LargeRequests } from './largeRequests.ts'
+import type { VendorCodes } from './vendorCodes.ts'
 
 export type ProduceImageDeps = {
   readonly attempts: AttemptStore
@@ -21,6 +22,7 @@ export type ProduceImageDeps = {
   readonly beats: Pick<Beats, 'mayCall'>
   readonly places: Places
   readonly largeRequests: LargeRequests
+  readonly vendorCodes: VendorCodes
   /** The channels of all families, in the operator's order. */
   readonly channels: readonly Channel[]
   /** The limit `UPSTREAM_CALLS_MAX`. */

@@ -22,6 +22,7 @@ const textFields = [
   'reason',
   'code',
   'upstreamRequestId',
+  'vendorCode',
   'step',
   'address',
   'shape',

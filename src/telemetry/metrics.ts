@@ -81,6 +81,11 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     callSeconds,
     ['channel'],
   )
+  const unknownWords = counter(
+    'darkroom_unknown_vendor_words_total',
+    'Answers with a code or reason of the vendor that Darkroom does not know. The log names it.',
+    ['channel'],
+  )
   const findings = counter('darkroom_reconciler_findings_total', 'What the reconciler had to do.', [
     'finding',
   ])
@@ -117,6 +122,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
   // If a counter appeared only with its first event, Prometheus would see no increase from 0 to 1.
   for (const channel of channels) {
     callDurations.zero({ channel })
+    unknownWords.inc({ channel }, 0)
     for (const labels of expectedOutcomes()) calls.inc({ channel, ...labels }, 0)
   }
   for (const model of modelIds) {
@@ -147,6 +153,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
       calls.inc({ channel, ...outcome })
       if (latencyMs !== undefined) callDurations.observe({ channel }, latencyMs / 1000)
     },
+    unknownWord: (channel: string) => unknownWords.inc({ channel }),
     finding: (finding: string, count: number) => findings.inc({ finding }, count),
     startLeft: (reason: string) => startsLeft.inc({ reason }),
     offer: (result: DirectResult) => offers.inc({ result }),

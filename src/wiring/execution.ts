@@ -16,6 +16,7 @@ import { createLoseStep } from '../tasks/reconcile/loseStep.ts'
 import { createReconciler } from '../tasks/reconcile/reconciler.ts'
 import { createStartStep } from '../tasks/reconcile/startStep.ts'
 import { createSweepSteps } from '../tasks/reconcile/sweepSteps.ts'
+import { createVendorCodes } from '../tasks/vendorCodes.ts'
 import { reportRun } from '../temporal/runs.ts'
 import { createUpstreamCaller } from '../upstream/callUpstream.ts'
 import { createUpstreamConnections } from '../upstream/upstreamConnections.ts'
@@ -58,6 +59,7 @@ export function createExecution(
     callUpstream: createUpstreamCaller({ ...app, capabilities, tempDir: tmpdir(), dispatcher }),
     places: createPlaces(random),
     largeRequests: createLargeRequests(),
+    vendorCodes: createVendorCodes(app),
     callsMax: config.upstreamCallsMax,
     random,
   })

@@ -140,6 +140,29 @@ describe('the console', () => {
     })
   })
 
+  it("shows a channel that declines much, with the status and the vendor's code", async () => {
+    const { taskId } = await failedTask()
+    const name = `declining-${Date.now()}`
+    await service.pool.query('insert into channel (name) values ($1)', [name])
+    await service.pool.query(
+      `insert into attempt (task_id, n, channel, model, answer_id, process_id, via, lease_until,
+         closed_at, class, reason, http_status, vendor_code)
+       select $1, n, $2, $3, 'none', 'none', 'offer', now(), now(), 'declined', 'forbidden', 403, 'odd_code'
+       from generate_series(100, 106) n`,
+      [taskId, name, model],
+    )
+    await world.inConsole(async ({ page, show }) => {
+      await show('channels')
+      const row = page.locator('tbody tr').filter({ hasText: name })
+      await expect.poll(() => row.innerText()).toContain('403 odd_code')
+      await show('overview')
+      const line = page.locator('.attention li').filter({ hasText: name })
+      await expect.poll(() => line.innerText()).toContain('7 calls in the last hour')
+    })
+    await service.pool.query('delete from attempt where channel = $1', [name])
+    await service.pool.query('delete from channel where name = $1', [name])
+  })
+
   it('pauses a channel with a reason, and resumes it', async () => {
     const name = `console-${Date.now()}`
     await service.pool.query('insert into channel (name) values ($1)', [name])

@@ -8,6 +8,12 @@ export const channel = z
     pause_reason: z.string().nullable(),
     in_flight: z.int().meta({ description: 'The calls under way.' }),
     cooldowns: z.array(z.object({ model: z.string(), until: z.iso.datetime() })),
+    declined: z
+      .array(z.object({ http_status: z.int(), code: z.string().nullable(), calls: z.int() }))
+      .meta({
+        description:
+          "What the upstream declined in the last hour, by status and the vendor's own code, most calls first.",
+      }),
   })
   .meta({ id: 'Channel', description: 'An account at a vendor, and its state.' })
 

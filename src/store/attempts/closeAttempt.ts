@@ -80,6 +80,7 @@ function valuesOf(close: AttemptClose): unknown[] {
     cooldown?.firstMs ?? null,
     cooldown?.mostMs ?? null,
     cooldown?.fault === true ? 1 : Math.max(1, Math.floor(concurrencyMax / 2)),
+    evidence.vendorCode ?? null,
   ]
 }
 
@@ -113,7 +114,7 @@ const closeSql = closeWhere('true', 'for update', overdueMsSql, 'clock_timestamp
  * sweeps it.
  */
 const loseSql = closeWhere(
-  `${lostSql} and ${steadySql('$17')}`,
+  `${lostSql} and ${steadySql('$18')}`,
   'for update skip locked',
   '0',
   `hard_end_at + ${unusedAnswerKeptSql}`,
@@ -126,7 +127,7 @@ function closeWhere(condition: string, lock: string, checkMs: string, sweepAfter
     from task where task_id = $1 ${lock}
   ), closed as (
     update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,
-      upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
+      upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8, vendor_code = $17
     from locked
     where task_id = id and n = $2 and closed_at is null
       and ($10::text is null or answer_id = $10) and ${condition}

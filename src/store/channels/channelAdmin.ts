@@ -72,11 +72,19 @@ export async function listChannels(pool: Pool, page: Page): Promise<ListPage<Cha
   })
 }
 
+/** Limit for the pairs of status and code of a channel. Workers keep as many codes, and call further ones `other`. */
+const declinedMax = 50
+
 const channelSql = `
   select name, ${isoSql('paused_at', 'MS')} as paused_at, pause_reason,
     (select count(*) from attempt
       where channel = name and closed_at is null and lease_until > now())::int as in_flight,
     coalesce((
       select json_agg(json_build_object('model', model, 'until', ${isoSql('until_at', 'MS')}) order by model)
-      from cooldown where channel = name and until_at > now()), '[]') as cooldowns
+      from cooldown where channel = name and until_at > now()), '[]') as cooldowns,
+    (select coalesce(json_agg(d), '[]') from (
+      select http_status, vendor_code as code, count(*) as calls from attempt
+      where attempt.channel = name and class = 'declined' and closed_at > now() - interval '1 hour'
+      group by http_status, vendor_code order by calls desc, http_status, code limit ${declinedMax}
+    ) d) as declined
   from channel`

@@ -89,6 +89,7 @@ const eventsSql = `
   select 6, closed_at, 'attempt_closed',
     json_build_object('attempt', n, 'channel', channel, 'class', class, 'reason', reason,
       'http_status', http_status, 'upstream_request_id', upstream_request_id,
+      'vendor_code', vendor_code,
       'latency_ms', latency_ms, 'retry_after_ms', retry_after_ms)
   from attempt where attempt.task_id = task.task_id and closed_at is not null
   union all

@@ -1,5 +1,6 @@
 import { createPlaces } from '../../../src/domain/gate/places.ts'
 import { createLargeRequests } from '../../../src/tasks/largeRequests.ts'
+import { createVendorCodes } from '../../../src/tasks/vendorCodes.ts'
 import type { ProduceImageDeps } from '../../../src/tasks/produceInput.ts'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import { quiet } from '../quiet.ts'
@@ -18,6 +19,7 @@ export function createTestProduceImage(
     blobs: createMemoryBlobs(),
     places: createPlaces(() => 0),
     largeRequests: createLargeRequests(),
+    vendorCodes: createVendorCodes(quiet),
     callsMax: 3,
     random: () => 0,
     ...given,

@@ -367,6 +367,8 @@ create table attempt (
   reason text,
   http_status integer,
   upstream_request_id text,
+  -- The vendor's own code or reason, within bounds.
+  vendor_code text check (vendor_code ~ '^[0-9A-Za-z_.-]{1,64}$'),
   latency_ms integer,
   retry_after_ms bigint,
   primary key (task_id, n),
@@ -376,6 +378,8 @@ create table attempt (
 create index attempt_open on attempt (channel, model) where closed_at is null;
 -- For counting the calls of the last hour.
 create index attempt_closed on attempt (closed_at) include (channel, class) where closed_at is not null;
+-- For counting what a channel has declined lately, by status and code.
+create index attempt_declined on attempt (channel, closed_at) where class = 'declined';
 -- For finding a task by the id that its vendor names.
 create index attempt_upstream_request on attempt (upstream_request_id) where upstream_request_id is not null;
 

@@ -59,12 +59,26 @@ export function ChannelsView() {
         columns: [
           [fields.channel, ({ name }) => html`<b>${name}</b>`],
           [fields.status, stateOf],
+          [text.declined, declinedOf],
           [text.inFlight, (channel) => numberText(channel.in_flight), 'number'],
           ['', acts],
         ],
       })
     }
   `
+}
+
+/** @param {ChannelJson} channel */
+function declinedOf({ declined }) {
+  return declined
+    .slice(0, 5)
+    .map(
+      ({ http_status: status, code, calls }) => html`
+        <div key=${`${status} ${code}`}>
+          ${numberText(calls)} <span class="soft">${status} ${code}</span>
+        </div>
+      `,
+    )
 }
 
 /** @param {ChannelJson} channel */

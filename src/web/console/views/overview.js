@@ -48,10 +48,23 @@ export function OverviewView() {
   `
 }
 
+/**
+ * Returns the channels that decline more than a fifth of their calls.
+ * @param {OverviewJson['calls']} calls
+ */
+function decliningOf(calls) {
+  return calls.flatMap(({ channel, outcome, count }) => {
+    const all = calls.filter((call) => call.channel === channel).map((call) => call.count)
+    const share = count / all.reduce((sum, each) => sum + each, 0)
+    return outcome === 'declined' && share > 0.2 ? [{ channel, count }] : []
+  })
+}
+
 /** @param {OverviewJson} overview */
-function attentionOf({ paused, cooldowns, webhooks_in_trouble: webhooks }) {
+function attentionOf({ calls, paused, cooldowns, webhooks_in_trouble: webhooks }) {
   const text = words.console.overview
-  if (paused.length + cooldowns.length + webhooks.length === 0) {
+  const declining = decliningOf(calls)
+  if (paused.length + cooldowns.length + declining.length + webhooks.length === 0) {
     return html`<p class="hint">${text.calm}</p>`
   }
   return html`
@@ -71,6 +84,14 @@ function attentionOf({ paused, cooldowns, webhooks_in_trouble: webhooks }) {
             ${state('cooldown')} ${link(channel, ['channels'])}
             <span>${model}</span>
             <span class="soft">${words.console.until} ${when(until)}</span>
+          </li>
+        `,
+      )}
+      ${declining.map(
+        ({ channel, count }) => html`
+          <li key=${channel}>
+            ${state('failing', words.console.outcomes.declined)} ${link(channel, ['channels'])}
+            <span class="soft">${text.declined(count)}</span>
           </li>
         `,
       )}

@@ -225,7 +225,8 @@ export const words = {
       failedToday: 'Failed today',
       creditsToday: 'Credits today',
       attention: 'Needs attention',
-      calm: 'Nothing is paused, no channel cools down, and webhooks arrive.',
+      calm: 'Nothing is paused, no channel cools down or declines, and webhooks arrive.',
+      declined: (/** @type {number} */ calls) => `${calls} calls in the last hour`,
       since: (/** @type {string} */ duration) => `for ${duration}`,
       pending: (/** @type {number} */ pending) => `${pending} pending`,
       tasksByDay: 'Tasks by day (UTC)',
@@ -354,6 +355,7 @@ export const words = {
     },
     channel: {
       inFlight: 'Calls now',
+      declined: 'Declined in an hour',
       pause: 'Pause',
       pauseTitle: (/** @type {string} */ name) => `Pause ${name}?`,
       pauseText:

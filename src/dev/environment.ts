@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { Config } from '../config.ts'
 import { httpUrl, inheritedEnvironment, required, variableNames } from '../config.ts'
 import { credentialVariables } from '../config/operatorSettings.ts'
 import { defined } from '../domain/defined.ts'
 import { isLoopback } from '../http/foreignRequest.ts'
 import { embeddedSecret } from './dataDir.ts'
+import type { StartConfig } from './variables.ts'
 
 const commonNodeFlags = ['--max-semi-space-size=4', '--v8-pool-size=1'] as const
 
@@ -54,7 +54,7 @@ export type EmbeddedParts = {
  * one too: see `processEnvironment`.
  */
 export async function serviceEnvironment(
-  config: Config,
+  config: StartConfig,
   { databaseUrl, temporalAddress, temporalUiUrl }: EmbeddedParts,
   simulatorUrl: string | undefined,
 ): Promise<Readonly<Record<string, string>>> {
@@ -67,7 +67,7 @@ export async function serviceEnvironment(
   }: Record<string, string> = inheritedEnvironment()
   const settings = Object.entries(given).filter(([name]) => variableNames.has(name))
   const simulated = simulatorUrl && {
-    DARKROOM_CONFIG: await writeSimulatorFile(dataDir, simulatorUrl),
+    DARKROOM_CONFIG: await writeSimulatorFile(config, simulatorUrl),
     ...simulatorCredentials,
   }
   const secret = (name: string) =>
@@ -112,13 +112,25 @@ export function processEnvironment(
   return Object.fromEntries(Object.entries(all).filter(([variable]) => !credentials.has(variable)))
 }
 
-/** Writes an operator's file with one channel per family, both to the simulator. Returns its path. */
-async function writeSimulatorFile(dataDir: string, simulatorUrl: string): Promise<string> {
+/**
+ * Writes an operator's file with one channel per family to the simulator, and one more for its bad relay where it is asked
+ * for. Returns its path.
+ */
+async function writeSimulatorFile(
+  { dataDir, simulatorRelay }: StartConfig,
+  simulatorUrl: string,
+): Promise<string> {
   const path = join(dataDir, 'simulator.config.json')
-  const shared = { timeoutSeconds: 300, concurrencyMax: 50 }
+  const shared = { concurrencyMax: 50 }
   const a = { name: 'a-main', family: 'A', baseUrl: simulatorUrl, apiKeyEnv: 'FAMILYA_API_KEY' }
-  const b = { ...a, name: 'b-main', family: 'B', baseUrl: `${simulatorUrl}/v1` }
-  const channels = [a, { ...b, apiKeyEnv: 'FAMILYB_API_KEY' }]
+  const b = {
+    name: 'b-main',
+    family: 'B',
+    baseUrl: `${simulatorUrl}/v1`,
+    apiKeyEnv: 'FAMILYB_API_KEY',
+  }
+  const relay = { ...b, name: 'b-relay', baseUrl: `${simulatorUrl}/bad-relay/v1`, weight: 1 }
+  const channels = [a, b, ...(simulatorRelay ? [relay] : [])]
   const file = { channels: channels.map((channel) => ({ ...channel, ...shared })) }
   await writeFile(path, `${JSON.stringify(file, null, 2)}\n`)
   return path

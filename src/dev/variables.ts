@@ -9,6 +9,7 @@ const variables = z.object({
   TEMPORAL_UI_PORT: port(8233),
   POSTGRES_PORT: port(5433),
   SIMULATOR_PORT: port(8090),
+  SIMULATOR_RELAY: z.enum(['on', 'off']).default('off'),
 })
 
 /** The names of the variables that only `npm start` reads. */
@@ -25,5 +26,7 @@ export function readStartConfig(environment: Environment = inheritedEnvironment(
     temporalUiPort: given.TEMPORAL_UI_PORT,
     postgresPort: given.POSTGRES_PORT,
     simulatorPort: given.SIMULATOR_PORT,
+    /** Whether half of the calls of family B go to a bad relay. */
+    simulatorRelay: given.SIMULATOR_RELAY === 'on',
   } as const
 }

@@ -54,6 +54,14 @@ const endpoints = [
     models: /^\/relay\/v1\/models$/,
     listed: modelsB,
   },
+  {
+    vendor: 'relay',
+    family: 'B',
+    call: /^\/bad-relay\/v1\/images\/(generations|edits)$/,
+    models: /^\/bad-relay\/v1\/models$/,
+    listed: modelsB,
+    isBad: true,
+  },
 ] as const
 
 type Endpoint = (typeof endpoints)[number]

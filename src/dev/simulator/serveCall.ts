@@ -25,7 +25,12 @@ export async function serveCall(
   operation: Operation,
   request: IncomingMessage,
   response: ServerResponse,
-  deps: { readonly log: CallLog; readonly plan: Plan; readonly image: ImageMode },
+  deps: {
+    readonly log: CallLog
+    readonly plan: Plan
+    readonly image: ImageMode
+    readonly nextOfBadRelay: () => Fault
+  },
 ): Promise<void> {
   const { log, plan, image } = deps
   const { family, vendor } = operation.endpoint
@@ -59,7 +64,8 @@ export async function serveCall(
     if (!read.ok) return refuse('invalid', problemReply(family, read.failure))
     const planned = plan.next(read.value)
     if (!planned.ok) return refuse('bad-directive', problemReply(family, planned.failure))
-    const fault = planned.value
+    const isBad = 'isBad' in operation.endpoint
+    const fault = planned.value ?? (isBad ? deps.nextOfBadRelay() : undefined)
     call.fault = fault?.kind ?? null
     if (fault?.kind === 'request-id') {
       response.removeHeader('x-request-id')

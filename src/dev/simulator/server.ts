@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { httpUrl } from '../../config.ts'
 import { listen } from '../../http/server.ts'
 import { foreignRequest } from '../../http/foreignRequest.ts'
+import { createBadRelay } from './badRelay.ts'
 import { createCallLog } from './calls.ts'
 import { controlReply } from './control.ts'
 import type { ImageMode } from './drawImage.ts'
@@ -44,6 +45,7 @@ export async function startSimulator(options: SimulatorOptions) {
   const { latency = defaultLatency, image = 'drawn' } = options
   const log = createCallLog()
   const plan = createPlan(latency)
+  const nextOfBadRelay = createBadRelay()
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = foreignRequest(request, { listenHost: host })
@@ -55,7 +57,7 @@ export async function startSimulator(options: SimulatorOptions) {
     if (url.pathname === strayPath) log.open(request, 'A', undefined).model = 'stray'
     const operation = operationOf(method, url)
     if (operation !== undefined) {
-      return serveCall(operation, request, response, { log, plan, image })
+      return serveCall(operation, request, response, { log, plan, image, nextOfBadRelay })
     }
     const reply =
       (await controlReply(method, url, { log, plan })) ??

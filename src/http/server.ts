@@ -62,6 +62,7 @@ export function createServer(
   })
   const handle = app.callback()
   const latestAnswers = new WeakMap<Duplex, ServerResponse>()
+  const refusedAfter = new WeakSet<ServerResponse>()
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     latestAnswers.set(request.socket, response)
@@ -87,7 +88,11 @@ export function createServer(
     else if (latest.closed && !latest.req.complete) socket.destroy()
     else if (latest.closed) refuse()
     // The bytes after a whole request are broken. No client may take the error for the answer to that request.
-    else if (latest.req.complete) latest.once('close', refuse)
+    else if (latest.req.complete) {
+      // The parser reports every further packet.
+      if (!refusedAfter.has(latest)) latest.once('close', refuse)
+      refusedAfter.add(latest)
+    }
     // The body of a request is broken. The answer has begun, or waits for an earlier one, which has the socket.
     else if (latest.headersSent || latest.socket === null) socket.destroy()
     else refuse()

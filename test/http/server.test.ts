@@ -152,6 +152,31 @@ describe('a malformed request', () => {
   })
 })
 
+it('broken bytes take no memory while the answer before them is awaited, however many come', async () => {
+  const answered = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<Koa.Context>()
+  const app = new Koa<ApiState>().use(async (context) => {
+    asked.resolve(context)
+    await answered.promise
+  })
+  const server = createServer(app)
+  onTestFinished(() => void server.close())
+  const { socket } = open(await portOf(server))
+  socket.setNoDelay(true)
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  const { req, res } = await asked.promise
+  const before = res.listenerCount('close')
+  for (let packets = 0; packets < 10; packets += 1) {
+    const seen = req.socket.bytesRead
+    socket.write('no')
+    await expect.poll(() => req.socket.bytesRead, { interval: 5 }).toBeGreaterThan(seen)
+  }
+  expect(res.listenerCount('close')).toBe(before + 1)
+  answered.resolve()
+  const [answers] = await once(socket, 'data')
+  expect(String(answers)).toMatch(/^HTTP\/1.1 404 /)
+})
+
 it('a connection serves the next request after an early refusal', async () => {
   const { ask } = open()
   const long = 'x'.repeat(1024 * 1024)

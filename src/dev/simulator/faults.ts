@@ -24,7 +24,11 @@ const commonFields = {
   array: z.boolean().optional(),
 }
 
-const retryForm = z.enum(['seconds', 'date', 'ms', 'retry-info', 'none', 'garbage'])
+/** `text`: the wait stands only in the message. */
+const retryForm = z.enum(['seconds', 'date', 'ms', 'retry-info', 'text', 'none', 'garbage'])
+
+/** How long an error takes. A vendor that is full may say so after a minute. */
+const after = milliseconds.optional()
 
 /** The shape of an answer, which decides the part of the simulator that makes it. */
 type Group =
@@ -88,23 +92,31 @@ export const faultTable = [
   fault('error', '400', 'invalid request', { message: text.optional() }),
   fault('error', '401', 'invalid credential', {}),
   fault('error', 'bad-key', 'A 400 `API_KEY_INVALID`, B as 401', {}),
-  fault('error', '403', 'forbidden; `country` is 400 in A', {
-    about: z.enum(['credential', 'project', 'country', 'html']).default('credential'),
+  fault('error', '403', 'forbidden; `country` is 400 in A; `unverified` has no code', {
+    about: z
+      .enum(['credential', 'project', 'country', 'unverified', 'quota', 'html'])
+      .default('credential'),
   }),
   fault('error', '404', 'model not found', {}),
   fault('error', 'moderation', 'A 400, B 400 `moderation_blocked`', {
     stage: z.enum(['input', 'output']).default('input'),
   }),
-  fault('error', '500', 'internal error of the vendor', {}),
+  fault('error', '500', 'internal error of the vendor', { after }),
   fault('error', '502', 'HTML of a proxy', {}),
   fault('error', '503', 'A `UNAVAILABLE`, B `server_is_overloaded`', {
     retryAfter: seconds.optional(),
     form: retryForm.optional(),
+    after,
   }),
   fault('error', '503-html', 'HTML of a proxy', {}),
-  fault('error', '504', 'A `DEADLINE_EXCEEDED`, B HTML of a proxy', {}),
-  fault('error', 'status', "any other status, in the vendor's format", {
+  fault('error', '504', 'A `DEADLINE_EXCEEDED`, B HTML of a proxy', { after }),
+  fault('error', 'status', "any other status, in the vendor's format; `reason` B: its code", {
     code: z.int().min(400).max(599),
+    form: z.enum(['vendor', 'html']).default('vendor'),
+    reason: text.optional(),
+    /** Only for family B: the field that the error names. */
+    param: text.optional(),
+    after,
   }),
   fault('answer', 'block', 'A `promptFeedback.blockReason`, B as moderation', {
     reason: text.default('SAFETY'),

@@ -45,6 +45,7 @@ export function retryHeaders(form: RetryForm, seconds: number): Headers {
       return { 'retry-after-ms': String(Math.round(seconds * 1000)) }
     case 'garbage':
       return { 'retry-after': 'soon' }
+    case 'text':
     case 'none':
       return {}
     default:

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallLog } from './calls.ts'
 import type { ImageMode } from './drawImage.ts'
 import { makeImages } from './drawImage.ts'
@@ -71,6 +72,8 @@ export async function serveCall(
       response.removeHeader('x-request-id')
       if (fault.header !== 'none') response.setHeader(fault.header, call.id)
     }
+    const afterMs = fault !== undefined && 'after' in fault ? fault.after : undefined
+    if (afterMs !== undefined) await sleep(afterMs, undefined, { signal: gone })
     const reply = isOf('error', fault)
       ? errorReply(family, fault, read.value.model, strayUrl)
       : await imageReply(read.value, fault)

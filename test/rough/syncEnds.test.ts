@@ -157,6 +157,21 @@ describe('an upstream refusal', () => {
 })
 
 describe('a synchronous call that ends without an image', () => {
+  it('returns a 500 that may be retried when every channel declines it once, and keeps nobody else from them [error-500]', async () => {
+    const prompt = '[sim:403 about=unverified times=2]'
+    const answer = await generate({ prompt }, 'declined')
+    expect(answer.status).toBe(500)
+    expect(errorOf(answer)).toMatchObject({ type: 'new_api_error', code: 'do_request_failed' })
+    expect(answer.headers.has('x-should-retry')).toBe(false)
+    expect(await modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
+    expect(await outcomesOf(service.pool, taskIdOf(answer))).toEqual([
+      'declined forbidden',
+      'declined forbidden',
+    ])
+    expect(await money(answer)).toEqual(['hold', 'release'])
+    expect((await generate({ prompt }, 'declined')).status).toBe(200)
+  })
+
   it('returns a 500 that may be retried when every channel refuses our credential [error-500]', async () => {
     const prompt = '[sim:401 times=2]'
     const answer = await generate({ prompt }, 'ours')

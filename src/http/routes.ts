@@ -8,7 +8,7 @@ import { cancelTaskRoute } from './routes/cancelTask.ts'
 import { contentRoutes } from './routes/generateContent.ts'
 import { getAccountRoute } from './routes/getAccount.ts'
 import { apiDocumentRoute } from './routes/getApiDocument.ts'
-import { getAssetRoute } from './routes/getAsset.ts'
+import { getAsset, getAssetRoute } from './routes/getAsset.ts'
 import { getModelRoute, listModelsRoute } from './routes/getModels.ts'
 import { getTaskRoutes } from './routes/getTask.ts'
 import { getTaskEventsRoute } from './routes/getTaskEvents.ts'
@@ -71,7 +71,7 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   app.use(decodeColon())
   const all = [
     ...shown.map((route) => served(route, parts)),
-    ...(publicPages ? pages(parts.config.engineFile) : []),
+    ...(publicPages ? pages(parts) : []),
   ]
   // `/v1/models/NAME:operation` is no model, and has the methods of the operation alone.
   const modelPattern = patternOf(getModelRoute.path)
@@ -79,12 +79,16 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
 }
 
 /** Returns the routes of the pages that people open in a browser. They are not part of the API. */
-function pages(engineFile: string): readonly ServedRoute[] {
+function pages(parts: ApiParts): readonly ServedRoute[] {
   const playground = createPage('playground')
   const reference = createPage('docs')
+  // The page reads images from here also with ASSET_REDIRECT: it may load from no other origin, and no script may read
+  // from a bucket whose owner does not allow it.
+  const direct = { ...parts, config: { ...parts.config, assetRedirect: false } }
   return [
     page('/', playground.page),
-    page('/playground/engine', engineProgress(engineFile)),
+    page('/playground/engine', engineProgress(parts.config.engineFile)),
+    page('/playground/assets/:taskId/:name', getAsset(direct)),
     page('/playground/*path', playground.file),
     page('/shared/*path', createShared()),
     page('/docs', reference.page),

@@ -6,7 +6,11 @@ import { studioOf } from './studio.ts'
 import { usePage } from './usePage.ts'
 
 /** Gives the calling file a browser to open the playground of a service with. Without a Chromium each test is skipped. */
-export function usePlaygroundWorld({ url, account: newAccount, simulator }: CalmService) {
+export function usePlaygroundWorld({
+  url,
+  account: newAccount,
+  simulator,
+}: Pick<CalmService, 'url' | 'account' | 'simulator'>) {
   const testPage = usePage()
   return {
     get browser() {

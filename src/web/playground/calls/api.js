@@ -20,8 +20,8 @@ import { apiAddress, callApi } from '../../shared/callApi.js'
  */
 export function imageAddress(record) {
   const url = record?.output?.assets[0]?.url
-  const path = url?.slice(url.indexOf('/v1/assets/') + 1)
-  return path === undefined ? undefined : apiAddress(path)
+  const path = url?.slice(url.indexOf('/v1/assets/') + '/v1/'.length)
+  return path === undefined ? undefined : apiAddress(`playground/${path}`)
 }
 
 /** @param {string} key @returns {Promise<Answer<Account>>} */

@@ -81,6 +81,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'types:src/store',
     '@opentelemetry',
     'pino',
+    'pino-pretty',
     'prom-client',
     'node',
   ],

@@ -7,6 +7,8 @@ import { printableCell } from './printable.ts'
 export type Answer = {
   readonly json: unknown
   readonly text: string
+  /** What else to say, on stderr: the answer is not all there is. */
+  readonly note?: string
   /** 1 when the command found a problem or refused to act, although it has an answer. Default: 0. */
   readonly exitCode?: 0 | 1
 }

@@ -4,7 +4,8 @@ import { createCommand, createGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import { listAudit } from '../operations/audit.ts'
 import type { AuditFilter } from '../store/audit.ts'
-import { parseLimit, parseSince } from './parse.ts'
+import { moreNote, withPageOptions } from './pages.ts'
+import { parseAuditId, parseSince } from './parse.ts'
 
 /** Makes the command `audit list`. */
 export function auditCommands(context: CliContext): Command {
@@ -12,7 +13,7 @@ export function auditCommands(context: CliContext): Command {
 }
 
 function list(context: CliContext): Command {
-  return createCommand(
+  const command = createCommand(
     'list',
     'list changes by operators and refused ones, newest first',
     'audit list --target acme --since 30d',
@@ -26,20 +27,20 @@ function list(context: CliContext): Command {
       'only changes of the last 30m, 2h, 1d, or since an ISO 8601 time',
       parseSince,
     )
-    .option('--limit <n>', 'maximum number of changes', parseLimit, 50)
-    .action(async (filter: AuditFilter) => {
-      const { data } = valueOf(await listAudit(await context.operator(), filter))
-      context.show({
-        json: data,
-        text: table(
-          ['AT', 'ACTOR', 'ACTION', 'TARGET', 'OUTCOME', 'PARAMS'],
-          data.map(({ at, actor, action, target, outcome, params }) => {
-            return [shortTime(at), actor, action, target, outcome, paramsText(params)]
-          }),
-          'No changes found.',
-        ),
-      })
+  return withPageOptions(command, 'changes', parseAuditId).action(async (filter: AuditFilter) => {
+    const { data, has_more } = valueOf(await listAudit(await context.operator(), filter))
+    context.show({
+      json: data,
+      text: table(
+        ['AT', 'ACTOR', 'ACTION', 'TARGET', 'OUTCOME', 'PARAMS'],
+        data.map(({ at, actor, action, target, outcome, params }) => {
+          return [shortTime(at), actor, action, target, outcome, paramsText(params)]
+        }),
+        'No changes found.',
+      ),
+      ...moreNote(has_more, data.at(-1)?.audit_id, 'changes'),
     })
+  })
 }
 
 function paramsText(params: Readonly<Record<string, unknown>>): string {

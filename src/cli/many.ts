@@ -39,14 +39,26 @@ export function withCounts<Value>(
 }
 
 /** Returns the answer of a dry run. `ids` are what would be done. */
-export function dryRunAnswer(json: unknown, ids: readonly string[], whenEmpty: string): Answer {
-  return { json, text: ids.length === 0 ? whenEmpty : ids.join('\n') }
+export function dryRunAnswer(
+  json: unknown,
+  ids: readonly string[],
+  limit: number,
+  whenEmpty: string,
+): Answer {
+  const text = ids.length === 0 ? whenEmpty : ids.join('\n')
+  return { json, text, ...limitNote(ids.length, limit) }
+}
+
+/** Says that more may match, when there are as many as the command was allowed. */
+function limitNote(count: number, limit: number): Pick<Answer, 'note'> {
+  return count < limit ? {} : { note: `--limit ${limit} is reached, and more may match.` }
 }
 
 /** Returns the answer about many, with a line for each. The exit code is 1 if some were refused. */
 export function manyAnswer(
   json: unknown,
   lines: { readonly done: readonly string[]; readonly refused: readonly string[] },
+  limit: number,
   doneTo: string,
 ): Answer {
   const { done, refused } = lines
@@ -54,6 +66,7 @@ export function manyAnswer(
   return {
     json,
     text: [...done, ...refused, counts].join('\n'),
+    ...limitNote(done.length + refused.length, limit),
     exitCode: refused.length === 0 ? 0 : 1,
   }
 }

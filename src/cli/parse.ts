@@ -41,6 +41,9 @@ const parseLiveTasksLimit = wholeNumberParser('A limit of live tasks is', 1, liv
 /** Parses the value of `--limit`: how many rows a command lists, or how many tasks it retries, at most. */
 export const parseLimit = wholeNumberParser('A limit is', 1, limitMax)
 
+/** Parses the id of a row of the audit. */
+export const parseAuditId = wholeNumberParser('An id of the audit is', 1, Number.MAX_SAFE_INTEGER)
+
 /** Parses the credits of a topup, which are below 0 when they are taken back. */
 export function parseTopup(text: string): number {
   return text.startsWith('-') ? -parseDeposit(text.slice(1)) : parseDeposit(text)

@@ -50,6 +50,7 @@ export async function runCli(
     show: (answer: Answer) => {
       const text = json ? JSON.stringify(answer.json, undefined, 2) : answer.text
       streams.out(`${printable(text)}\n`)
+      if (answer.note !== undefined) streams.err(`${printable(answer.note)}\n`)
       exitCode = answer.exitCode ?? 0
     },
     withProgress: (text, work) => (json ? work() : withProgress(streams, text, work)),

@@ -11,7 +11,8 @@ import { find as findById } from '../operations/overview.ts'
 import type { TaskRow, TaskStory } from '../operations/tasks.ts'
 import { listTasks, showTask } from '../operations/tasks.ts'
 import type { TaskFilter } from '../store/tasks/listTasks.ts'
-import { parseLimit, parseSince, parseTaskId } from './parse.ts'
+import { moreNote, withPageOptions } from './pages.ts'
+import { parseSince, parseTaskId } from './parse.ts'
 import { cancelCommand } from './taskCancel.ts'
 import { historyCommand, replayCommand } from './taskHistory.ts'
 import { retryCommand } from './taskRetry.ts'
@@ -27,7 +28,7 @@ export function taskCommands(context: CliContext): Command {
  * name of its account.
  */
 function list(context: CliContext): Command {
-  return createCommand(
+  const command = createCommand(
     'list',
     'list tasks, newest first',
     'task list --status failed --since 1h',
@@ -44,12 +45,17 @@ function list(context: CliContext): Command {
       parseSince,
     )
     .option('--idempotency-key <key>', 'only tasks that were made with this key, and their retries')
-    .option('--limit <n>', 'maximum number of tasks', parseLimit, 50)
-    .action(async ({ since, ...filter }: TaskFilter & { readonly since?: Since }) => {
+  return withPageOptions(command, 'tasks', parseTaskId).action(
+    async ({ since, ...filter }: TaskFilter & { readonly since?: Since }) => {
       const wanted = { ...filter, ...defined({ createdAfter: since }) }
-      const { data } = valueOf(await listTasks(await context.operator(), wanted))
-      context.show({ json: data.map(({ key_id: _key, ...row }) => row), text: taskTable(data) })
-    })
+      const { data, has_more } = valueOf(await listTasks(await context.operator(), wanted))
+      context.show({
+        json: data.map(({ key_id: _key, ...row }) => row),
+        text: taskTable(data),
+        ...moreNote(has_more, data.at(-1)?.task_id, 'tasks'),
+      })
+    },
+  )
 }
 
 function taskTable(rows: readonly TaskRow[]): string {

@@ -51,7 +51,7 @@ export function cancelCommand(context: CliContext): Command {
       const result = await withCounts(context, 'cancelled', (onProgress) =>
         cancelTasks(operator, { filter, limit, dryRun, onProgress }),
       )
-      return context.show(cancelledAnswer(valueOf(result)))
+      return context.show(cancelledAnswer(valueOf(result), limit))
     },
   )
 }
@@ -66,11 +66,11 @@ function oneAnswer(result: Awaited<ReturnType<typeof cancelTask>>): Answer {
   return { json: { cancelled: false }, text: result.failure.message, exitCode: 1 }
 }
 
-function cancelledAnswer(result: CancelledMany): Answer {
+function cancelledAnswer(result: CancelledMany, limit: number): Answer {
   if ('would_cancel' in result) {
-    return dryRunAnswer(result, result.would_cancel, 'No live tasks found.')
+    return dryRunAnswer(result, result.would_cancel, limit, 'No live tasks found.')
   }
   const done = result.cancelled.map((taskId) => `${taskId} is cancelled.`)
   const refused = result.refused.map(({ task_id, message }) => `${task_id}: ${message}`)
-  return manyAnswer(result, { done, refused }, 'cancelled')
+  return manyAnswer(result, { done, refused }, limit, 'cancelled')
 }

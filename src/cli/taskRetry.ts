@@ -55,20 +55,20 @@ export function retryCommand(context: CliContext): Command {
       const result = await withCounts(context, 'retried', (onProgress) =>
         retryTasks(operator, { filter, limit, dryRun, onProgress }),
       )
-      return context.show(retriedAnswer(valueOf(result)))
+      return context.show(retriedAnswer(valueOf(result), limit))
     },
   )
 }
 
 const choices = { one: 'a task id', choices: '--account, --code or --since' }
 
-function retriedAnswer(result: RetriedMany): Answer {
+function retriedAnswer(result: RetriedMany, limit: number): Answer {
   if ('would_retry' in result) {
-    return dryRunAnswer(result, result.would_retry, 'No failed tasks found.')
+    return dryRunAnswer(result, result.would_retry, limit, 'No failed tasks found.')
   }
   const done = result.retried.map(retriedText)
   const refused = result.refused.map(({ message }) => message)
-  return manyAnswer(result, { done, refused }, 'retried')
+  return manyAnswer(result, { done, refused }, limit, 'retried')
 }
 
 function retriedText({ task_id, retry_of }: Retried): string {

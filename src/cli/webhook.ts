@@ -9,9 +9,10 @@ import { dryRunAnswer, manyAnswer, requireOneOrMany, withManyOptions } from './m
 import { defined } from '../domain/defined.ts'
 import type { RedeliveredMany } from '../operations/webhooks.ts'
 import * as webhooks from '../operations/webhooks.ts'
-import type { DeliveryJson } from '../store/webhooks/deliveries.ts'
+import type { DeliveryJson, DeliveryPage } from '../store/webhooks/deliveries.ts'
 import type { WebhookJson } from '../store/webhooks/webhookAdmin.ts'
-import { parseDeliveryId, parseLimit, parseWebhookId } from './parse.ts'
+import { moreNote, withPageOptions } from './pages.ts'
+import { parseDeliveryId, parseWebhookId } from './parse.ts'
 
 /** Makes the commands `webhook list`, `deliveries`, `redeliver`, `disable` and `delete`. */
 export function webhookCommands(context: CliContext): Command {
@@ -34,10 +35,8 @@ function list(context: CliContext): Command {
     })
 }
 
-type DeliveriesOptions = { readonly limit: number; readonly status?: DeliveryJson['status'] }
-
 function deliveries(context: CliContext): Command {
-  return createCommand(
+  const command = createCommand(
     'deliveries',
     'list the deliveries of a webhook with their tries, newest first',
     'webhook deliveries wh_0123456789ABCDEFGHIJKLMN --status pending',
@@ -50,13 +49,18 @@ function deliveries(context: CliContext): Command {
         'failed',
       ]),
     )
-    .option('--limit <n>', 'maximum number of deliveries', parseLimit, 50)
-    .action(async (webhookId: string, { limit, status }: DeliveriesOptions) => {
-      const page = { webhookId, limit, ...defined({ status }) }
-      const listed = await webhooks.listWebhookDeliveries(await context.operator(), page)
-      const { data } = valueOf(listed)
-      context.show({ json: data, text: deliveryTable(data) })
-    })
+  return withPageOptions(command, 'deliveries', parseDeliveryId).action(
+    async (webhookId: string, page: DeliveryPage) => {
+      const wanted = { webhookId, ...page }
+      const listed = await webhooks.listWebhookDeliveries(await context.operator(), wanted)
+      const { data, has_more } = valueOf(listed)
+      context.show({
+        json: data,
+        text: deliveryTable(data),
+        ...moreNote(has_more, data.at(-1)?.delivery_id, 'deliveries'),
+      })
+    },
+  )
 }
 
 function redeliver(context: CliContext): Command {
@@ -81,7 +85,7 @@ function redeliver(context: CliContext): Command {
       if (webhook !== undefined) {
         const many = { webhookId: webhook, limit, dryRun }
         const result = await webhooks.redeliverFailed(operator, many)
-        context.show(redeliveredAnswer(valueOf(result)))
+        context.show(redeliveredAnswer(valueOf(result), limit))
       } else if (deliveryId !== undefined) {
         const json = valueOf(await webhooks.redeliver(operator, deliveryId))
         context.show({ json, text: 'The delivery is due now.' })
@@ -90,13 +94,13 @@ function redeliver(context: CliContext): Command {
   )
 }
 
-function redeliveredAnswer(result: RedeliveredMany): Answer {
+function redeliveredAnswer(result: RedeliveredMany, limit: number): Answer {
   if ('would_redeliver' in result) {
-    return dryRunAnswer(result, result.would_redeliver, 'No failed deliveries found.')
+    return dryRunAnswer(result, result.would_redeliver, limit, 'No failed deliveries found.')
   }
   const done = result.redelivered.map((id) => `${id} is due now.`)
   const refused = result.refused.map(({ delivery_id, message }) => `${delivery_id}: ${message}`)
-  return manyAnswer(result, { done, refused }, 'due')
+  return manyAnswer(result, { done, refused }, limit, 'due')
 }
 
 function disable(context: CliContext): Command {

@@ -5,7 +5,7 @@ import type { Page } from '../store/readPage.ts'
 import type { DeliveryJson, DeliveryPage } from '../store/webhooks/deliveries.ts'
 import * as store from '../store/webhooks/deliveries.ts'
 import type { WebhookJson } from '../store/webhooks/webhookAdmin.ts'
-import { hasWebhook, listAllWebhooks } from '../store/webhooks/webhookAdmin.ts'
+import { hasWebhook, listAllWebhooks, readWebhook } from '../store/webhooks/webhookAdmin.ts'
 import { closeWebhook, endPending } from '../store/webhooks/webhooks.ts'
 import { accountNamed } from './accounts.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
@@ -13,7 +13,7 @@ import type { redelivered } from '../schema/operators/webhooks.ts'
 import { audited } from './audit.ts'
 import { doMany } from './doMany.ts'
 import type { Done, OperationDeps } from './operation.ts'
-import { listed, missing, refuse } from './operation.ts'
+import { found, listed, missing, refuse } from './operation.ts'
 
 /** Lists the webhooks of the account with this name, or of all, newest first. */
 export async function listWebhooks(
@@ -25,6 +25,11 @@ export async function listWebhooks(
     return missing(accountNamed(account))
   }
   return listed(await listAllWebhooks(pool, page))
+}
+
+/** Returns a webhook that is not deleted. */
+export async function showWebhook({ pool }: OperationDeps, webhookId: string): Done<WebhookJson> {
+  return found(await readWebhook(pool, webhookId), `webhook ${webhookId}`)
 }
 
 /** Lists the deliveries of a webhook, newest first. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { insertTestWebhook } from '../support/database/testWebhooks.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { seriousProblems } from '../support/web/browser.ts'
 import { useConsoleWorld } from '../support/web/consoleWorld.ts'
@@ -180,6 +181,58 @@ describe('the console', () => {
       await expect.poll(() => page.locator('tbody tr').count()).toBe(2)
     })
     await service.pool.query('delete from channel where name = $1', [name])
+  })
+
+  it('resumes a channel that a fault has put into a cooldown, although it is not paused', async () => {
+    const name = `console-fault-${Date.now()}`
+    await service.pool.query('insert into channel (name) values ($1)', [name])
+    await service.pool.query(
+      `insert into cooldown (channel, model, fault, until_at, max, length_ms)
+       values ($1, '*', true, now() + interval '15 minutes', 1, 900000)`,
+      [name],
+    )
+    await world.inConsole(async ({ page, show, change }) => {
+      await show('channels')
+      const row = page.locator('tr', { hasText: name })
+      await row.getByText('cooling down').waitFor()
+      await change('Resume', {}, row)
+      await row.getByText('open').waitFor()
+      await show(`audit?target=${name}`)
+      await expect.poll(() => page.locator('tbody').getByText('channel.resume').count()).toBe(1)
+    })
+    await service.pool.query('delete from channel where name = $1', [name])
+  })
+
+  it('reaches the 101st key of an account, and a webhook that has a hundred newer ones', async () => {
+    const account = await service.account(100)
+    await service.pool.query(
+      `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash, created_at)
+       select 'key_' || left(md5(n || $1), 16), $1, 'sk-' || n, 'test', sha256((n || $1)::bytea), now() + n * interval '1 s'
+       from generate_series(1, 100) n`,
+      [account.accountId],
+    )
+    const webhookId = await insertTestWebhook(service.pool, account.accountId, 'https://old.test/')
+    await service.pool.query(
+      `insert into webhook (webhook_id, account_id, url, events, status, key_id, created_at)
+       select 'wh_' || left(md5(n || $1), 24), $1, 'https://new.test/', '{}', 'disabled', 'w1', now() + n * interval '1 s'
+       from generate_series(1, 100) n`,
+      [account.accountId],
+    )
+    await world.inConsole(async ({ page, show, press, change, see }) => {
+      await show(`accounts/${account.name}`)
+      const keys = page.getByRole('navigation', { name: 'Keys' })
+      await press('Next', keys)
+      await press('Next', keys)
+      const row = page.locator('tr', { hasText: account.keyId })
+      await change('Revoke', {}, row)
+      await row.getByText('revoked').waitFor()
+      await show(`webhooks/${webhookId}`)
+      await see('https://old.test/')
+      await change('Disable')
+      await see('disabled')
+      expect(await page.getByRole('button', { name: 'Disable', exact: true }).count()).toBe(0)
+    })
+    await service.pool.query('delete from webhook where account_id = $1', [account.accountId])
   })
 
   it('shows every view to a viewer without a button that changes something, in the light and the dark, and on a phone', async () => {

@@ -26,6 +26,15 @@ export const webhookRoutes: readonly AdminRoute[] = [
   }),
   adminRoute({
     method: 'GET',
+    path: '/admin/v1/webhooks/{webhook_id}',
+    id: 'getWebhook',
+    summary: 'Read a webhook',
+    params: ofWebhook,
+    answer: [200, 'A webhook that is not deleted.', webhook],
+    run: ({ operator, params }) => webhooks.showWebhook(operator, params.webhook_id),
+  }),
+  adminRoute({
+    method: 'GET',
     path: '/admin/v1/webhooks/{webhook_id}/deliveries',
     id: 'listDeliveries',
     summary: 'List the deliveries of a webhook, newest first',

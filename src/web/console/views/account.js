@@ -88,7 +88,7 @@ export function AccountView({ id: name, query }) {
         [fields.account_id, code(value.account_id)],
       ])}
     </section>
-    <${Keys} account=${name} />
+    <${Keys} key=${name} account=${name} />
     <${UsageByDay} account=${name} />
     ${ledgerOf(name, query, round)}
   `

@@ -16,7 +16,7 @@ export function ChannelsView() {
   /** @type {Reading<{ readonly data: readonly ChannelJson[] }>} */
   const { value, failure } = useRead('channels', { everyMs: 3_000, round })
   const { fields, views, channel: text } = words.console
-  const acts = (/** @type {ChannelJson} */ { name, paused_at: paused }) => {
+  const acts = (/** @type {ChannelJson} */ { name, paused_at: paused, cooldowns }) => {
     const path = `channels/${encodeURIComponent(name)}`
     const pause = () =>
       act({
@@ -36,7 +36,7 @@ export function ChannelsView() {
         onDone: again,
       })
     return html`<span class="actions">
-      ${paused ? resume() : pause()}
+      ${!paused && pause()} ${(paused || cooldowns.length > 0) && resume()}
       ${act({
         label: text.check,
         title: text.checkTitle(name),

@@ -1,5 +1,7 @@
 import { html } from 'htm/preact'
+import { useState } from 'preact/hooks'
 import { words } from 'words'
+import { queryOf } from '../address.js'
 import { useAdmin, useRead, useRound } from '../admin.js'
 import { act } from '../parts/act.js'
 import { told } from '../parts/notices.js'
@@ -18,8 +20,10 @@ export function Keys({ account }) {
   const admin = useAdmin()
   const path = `accounts/${encodeURIComponent(account)}/keys`
   const [round, again] = useRound()
-  /** @type {Reading<{ readonly data: readonly KeyJson[] }>} */
-  const { value, failure } = useRead(`${path}?limit=100`, { round })
+  const [after, setAfter] = useState(/** @type {string | undefined} */ (undefined))
+  /** @type {Reading<{ readonly data: readonly KeyJson[], readonly has_more: boolean }>} */
+  const { value, failure } = useRead(`${path}${queryOf({ limit: '50', after })}`, { round })
+  const last = value?.has_more ? value.data.at(-1)?.key_id : undefined
   const { fields, key: text } = words.console
   const budgetField = {
     name: 'budget',
@@ -96,8 +100,20 @@ export function Keys({ account }) {
           ],
         })
       }
+      <nav class="actions pager" aria-label=${text.keys} hidden=${!last && !after}>
+        ${after && pageButton(words.console.first, () => setAfter(undefined))}
+        ${last && pageButton(words.console.next, () => setAfter(last))}
+      </nav>
     </section>
   `
+}
+
+/**
+ * @param {string} label
+ * @param {() => void} onClick
+ */
+function pageButton(label, onClick) {
+  return html`<button class="button" type="button" onClick=${onClick}>${label}</button>`
 }
 
 /** @param {KeyJson} key */

@@ -1,6 +1,6 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
-import { go, linkTo, queryOf } from '../address.js'
+import { go, linkTo } from '../address.js'
 import { useAdmin, useRead, useRound } from '../admin.js'
 import { act } from '../parts/act.js'
 import { listing } from '../parts/listing.js'
@@ -24,9 +24,8 @@ export function WebhookView({ id, query }) {
   const admin = useAdmin()
   const [round, again] = useRound()
   const { account, ...filters } = query
-  /** @type {Reading<{ readonly data: readonly WebhookJson[] }>} */
-  const { value, failure } = useRead(`webhooks${queryOf({ account, limit: '100' })}`, { round })
-  const webhook = value?.data.find((each) => each.webhook_id === id)
+  /** @type {Reading<WebhookJson>} */
+  const { value: webhook, failure } = useRead(`webhooks/${encodeURIComponent(id)}`, { round })
   const { fields, states, webhook: text } = words.console
   /** @type {Columns<DeliveryJson>} */
   const columns = [

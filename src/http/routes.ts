@@ -69,10 +69,7 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   const { publicPages } = parts.config
   const shown = publicPages ? routes : routes.filter((route) => route !== apiDocument)
   app.use(decodeColon())
-  const all = [
-    ...shown.map((route) => served(route, parts)),
-    ...(publicPages ? pages(parts) : []),
-  ]
+  const all = [...shown.map((route) => served(route, parts)), ...(publicPages ? pages(parts) : [])]
   // `/v1/models/NAME:operation` is no model, and has the methods of the operation alone.
   const modelPattern = patternOf(getModelRoute.path)
   installServed(app, all, (pattern, path) => pattern === modelPattern && path.includes(':'))

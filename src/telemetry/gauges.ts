@@ -5,6 +5,8 @@ import type { GaugeValue } from '../store/sampleState.ts'
 export type GaugeSources = {
   /** Returns the connections of the pool of PostgreSQL: all, idle ones, and callers that wait for one. */
   readonly pool: () => { readonly total: number; readonly idle: number; readonly waiting: number }
+  /** Whether the blob store takes writes (`src/blobs/watchPuts.ts`). */
+  readonly takesWrites: () => Promise<boolean>
   /** Absent in a process that starts no workflows. */
   readonly startQueueDepth?: () => number
   /** Reads the state of the installation. When it fails, its gauges are missing from the answer. */
@@ -50,6 +52,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): () => P
     new Gauge({ name, help, labelNames, registers: [registry] })
   const poolHelp = 'PostgreSQL pool: connections that are total and idle, and callers that wait.'
   const pool = gauge('darkroom_pool_connections', poolHelp, 'state')
+  const writable = gauge('darkroom_blob_store_writable', '1 when the blob store takes images.')
   const { startQueueDepth } = sources
   const depthHelp = 'Starts of workflows that are under way.'
   const depth = startQueueDepth && gauge('darkroom_start_queue_depth', depthHelp)
@@ -61,6 +64,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): () => P
   return async () => {
     for (const [state, count] of Object.entries(sources.pool())) pool.set({ state }, count)
     depth?.set(startQueueDepth?.() ?? 0)
+    writable.set((await sources.takesWrites()) ? 1 : 0)
     const sample = await sources.state().catch(() => undefined)
     up.set(sample === undefined ? 0 : 1)
     for (const each of ofState) {

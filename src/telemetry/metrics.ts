@@ -119,6 +119,11 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     'Tries of webhook deliveries, from the look-up of the name to the answer.',
     trySeconds,
   )
+  const putsFailed = counter(
+    'darkroom_blob_puts_failed_total',
+    'Puts of the blob store that failed.',
+    [],
+  )
   // If a counter appeared only with its first event, Prometheus would see no increase from 0 to 1.
   for (const channel of channels) {
     callDurations.zero({ channel })
@@ -157,6 +162,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     finding: (finding: string, count: number) => findings.inc({ finding }, count),
     startLeft: (reason: string) => startsLeft.inc({ reason }),
     offer: (result: DirectResult) => offers.inc({ result }),
+    putFailed: () => putsFailed.inc(),
     refund: (model: ModelId, credits: number) => {
       refunds.inc({ model })
       refundedCredits.inc({ model }, credits)

@@ -1,3 +1,4 @@
+import { watchPuts } from '../blobs/watchPuts.ts'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, required } from '../config.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
@@ -49,7 +50,7 @@ export async function openApp(
     connectionsMax,
     connectionsMin,
   })
-  const { pool, blobs, storeId } = stores
+  const { pool, storeId } = stores
   try {
     const messages = await reached(session, () =>
       openMessages({
@@ -69,6 +70,14 @@ export async function openApp(
           })
     const settings = temporalSettings({ address, namespace: config.temporalNamespace })
     const temporal = connectTemporal(settings)
+    const metrics = createMetrics({
+      ...own,
+      pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+      takesWrites: () => takesWrites(),
+      state: () => sampleState(pool),
+      channels: isWorker ? operatorSettings.channels.map(({ name }) => name) : [],
+    })
+    const { blobs, takesWrites } = watchPuts(stores.blobs, metrics.putFailed)
     return {
       config,
       log,
@@ -77,6 +86,7 @@ export async function openApp(
       sessionUrl: session.url,
       pool,
       blobs,
+      takesWrites,
       storeId,
       messages,
       temporalSettings: settings,
@@ -88,12 +98,7 @@ export async function openApp(
           operatorSettings.channels,
         ),
       }),
-      metrics: createMetrics({
-        ...own,
-        pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-        state: () => sampleState(pool),
-        channels: isWorker ? operatorSettings.channels.map(({ name }) => name) : [],
-      }),
+      metrics,
       /** Reports an ended task to the processes that wait for it, and its trace. Never throws and never waits. */
       announceEnd: (taskId: string): void => {
         messages.announceEnd(taskId)

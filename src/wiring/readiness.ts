@@ -16,13 +16,15 @@ const partTimeoutMs = 1_500
 export type ReadinessDeps = {
   readonly pool: Pool
   readonly blobs: Pick<BlobStore, 'storeId'>
+  /** Absent in a process that stores nothing. */
+  readonly takesWrites?: () => Promise<boolean>
   /** Absent in a process that does not report on Temporal. */
   readonly temporal?: Temporal
 }
 
 /**
  * Creates the check of the parts of one process, for `/readyz`. A process is ready when PostgreSQL has the
- * schema of this code, and the blob store is the one that belongs to this database.
+ * schema of this code, and the blob store is the one that belongs to this database and takes images.
  *
  * Temporal's state is reported, but the process is ready without Temporal, and also without the search attributes,
  * which `migrate` registers: as long as Temporal starts no run, the workers make all images themselves.
@@ -65,24 +67,34 @@ async function databaseParts(pool: Pool) {
   }
 }
 
-/** Checks the blob store. `foreign` means that the images of this database are in another store. */
-async function blobStorePart({ pool, blobs }: ReadinessDeps): Promise<string> {
+/**
+ * Checks the blob store. `foreign` means that the images of this database are in another store, and `read_only` that it
+ * takes no image: a call made now would be paid for and lost.
+ */
+async function blobStorePart({ pool, blobs, takesWrites }: ReadinessDeps): Promise<string> {
   try {
-    const storeId = await withTimeout(partTimeoutMs, () => blobs.storeId())
+    const [storeId, isWritable = true] = await withTimeout(partTimeoutMs, () =>
+      Promise.all([blobs.storeId(), takesWrites?.()]),
+    )
     const known = await withTimeout(partTimeoutMs, () => readStoreId(pool)).catch(() => storeId)
-    return known === storeId ? 'ok' : 'foreign'
+    if (known !== storeId) return 'foreign'
+    return isWritable ? 'ok' : 'read_only'
   } catch {
     return 'unreachable'
   }
 }
 
-/** The search attributes are `missing` also when the namespace is, because `migrate` creates both. */
+/**
+ * Looks for a run that does not exist: Temporal answers that only while its history service reaches its database. The
+ * search attributes are `missing` also when the namespace is, because `migrate` creates both.
+ */
 async function temporalParts(temporal: Temporal) {
-  const { client, withDeadline } = temporal
+  const { client, namespace, withDeadline } = temporal
+  const noRun = { namespace, execution: { workflowId: 'readiness-probe' } }
   const [state, attributes] = await Promise.all([
-    withDeadline(partTimeoutMs, () => client.workflowService.getSystemInfo({})).then(
+    withDeadline(partTimeoutMs, () => client.workflowService.describeWorkflowExecution(noRun)).then(
       () => 'ok',
-      statusOf,
+      (error) => (statusOf(error) === 'not_found' ? 'ok' : statusOf(error)),
     ),
     withTimeout(partTimeoutMs, () => missingSearchAttributes(temporal)).then(
       (missing) => (missing.length === 0 ? 'ok' : 'missing'),

@@ -106,12 +106,13 @@ async function startOnDataDir(awaited?: { readonly withTemporal: boolean }): Pro
   client = demoClient(dataDir, environment['PUBLIC_URL'])
 }
 
+async function workerParts() {
+  const port = environment['WORKER_INTERNAL_PORT']
+  const answer = await fetch(`http://127.0.0.1:${port}/readyz`)
+  return { status: answer.status, body: await answer.text() }
+}
+
 describe("while Temporal's server is built", () => {
-  const workerParts = async () => {
-    const port = environment['WORKER_INTERNAL_PORT']
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`)
-    return { status: answer.status, body: await answer.text() }
-  }
   const building = async () => (await fetch(`${client.url}/playground/engine`)).text()
 
   it('makes images for the demo account, whose key it prints only on a terminal, and shows how far the build is', async () => {
@@ -324,6 +325,12 @@ it(
     const before = processesOn(dataDir)
     expect(before.length).toBeGreaterThan(5)
     await dropTemporalDatabases()
+    // Its server still runs, and makes no run.
+    await until('a worker that says so', async () => {
+      const { status, body } = await workerParts()
+      expect(status).toBe(200)
+      return body.includes('"temporal":"ok"') ? undefined : true
+    })
     start.signal('SIGKILL')
     await startOnDataDir()
     const after = new Set(processesOn(dataDir))

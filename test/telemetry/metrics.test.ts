@@ -35,13 +35,19 @@ it('a try of a webhook delivery is counted by its outcome, with its duration', a
 describe('the state of the installation', () => {
   const linesOf = async (state: () => Promise<readonly GaugeValue[]>) => {
     const pool = () => ({ total: 1, idle: 1, waiting: 0 })
-    const text = await createMetrics({ pool, startQueueDepth: () => 0, state }).expose()
+    const text = await createMetrics({
+      pool,
+      startQueueDepth: () => 0,
+      takesWrites: async () => false,
+      state,
+    }).expose()
     return text.split('\n').filter((line) => line.startsWith('darkroom_'))
   }
 
   it('is missing, and not zero, while PostgreSQL cannot be read', async () => {
     const lines = await linesOf(() => Promise.reject(new Error('PostgreSQL is away')))
     expect(lines).toContain('darkroom_state_sample_up 0')
+    expect(lines).toContain('darkroom_blob_store_writable 0')
     expect(lines).toContain('darkroom_pool_connections{state="idle"} 1')
     const unknown = /^darkroom_(tasks|holds|credits|webhooks?_(failing|deliveries|oldest|first))/
     expect(lines.filter((line) => unknown.test(line))).toEqual([])

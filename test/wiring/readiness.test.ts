@@ -88,6 +88,12 @@ describe('a process', () => {
     expect(await look({ blobs: { storeId } })).toEqual({ ready: false, parts })
   })
 
+  it('is not ready while the blob store takes no images', async () => {
+    const parts = { ...allWell, blob_store: 'read_only' }
+    expect(await look({ takesWrites: async () => false })).toEqual({ ready: false, parts })
+    expect(await look({ takesWrites: async () => true })).toEqual({ ready: true, parts: allWell })
+  })
+
   it('is ready without Temporal, its namespace and its search attributes, and reports what is missing', async () => {
     const { address } = world.settings
     const partsOf = async (...at: Parameters<typeof temporalAt>) => {

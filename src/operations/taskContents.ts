@@ -17,7 +17,7 @@ import { missing, refuse } from './operation.ts'
 
 export type ContentDeps = OperationDeps & { readonly blobs: Pick<BlobStore, 'read'> }
 
-/** An image. Whoever has it closes its blob. `bytes` is the length that the blob should have. */
+/** An image. Who has it closes its blob. `bytes` is the length that the blob should have. */
 export type StoredImage = {
   readonly mimeType: ImageMimeType
   readonly bytes: number

@@ -50,7 +50,7 @@ export type ByteRange = { readonly first: number; readonly last: number }
 export type FoundBlob = {
   readonly bytes: number
   readonly content: AsyncIterable<Uint8Array>
-  /** Lets go of what `content` has not given. Whoever has a blob calls this, unless it reads all of the content. */
+  /** Lets go of what `content` has not given. Who has a blob calls this, or reads all of the content. */
   readonly close: () => void
 }
 

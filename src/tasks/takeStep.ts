@@ -62,13 +62,13 @@ export async function takeStepInLine(
   input: ProduceInput,
   looked: ReadonlySet<string>,
 ): Promise<Step> {
-  const step = await standInLine(deps, input, looked, deps.largeRequests.tryEnter)
+  const step = await standInLine(deps, input, looked)
   if (step.kind !== 'no_turn') return step
   const leaveRequest = await deps.largeRequests.enter(input.signal)
   if (leaveRequest === undefined) return { kind: 'changed' }
   let opened = false
   try {
-    const again = await standInLine(deps, input, looked, () => () => {})
+    const again = await standInLine(deps, input, looked, true)
     if (again.kind === 'no_turn') return { kind: 'changed' }
     opened = again.kind === 'opened'
     return again.kind === 'opened' ? { ...again, leaveRequest } : again
@@ -79,15 +79,17 @@ export async function takeStepInLine(
 
 /**
  * While its channels are full, the task stands in line for a place. A newcomer does not take the place of a task that
- * waits for the same model. The line of another model may wait only for that model.
+ * waits for the same model. The line of another model may wait only for that model. Who has the turn of a large request
+ * gives it back after a while, because its channels may be full for long.
  */
 async function standInLine(
   deps: ProduceImageDeps,
   input: ProduceInput,
   looked: ReadonlySet<string>,
-  enter: Enter,
+  hasTurn = false,
 ): Promise<Step | NoTurn> {
   const { signal } = input
+  const enter: Enter = hasTurn ? () => () => {} : deps.largeRequests.tryEnter
   const found = await deps.attempts.readTaskFacts(input.taskId)
   if (found.kind === 'over') return found
   const { accountId, model, sync, deadlineAtMs, nowMs } = found.facts
@@ -97,8 +99,8 @@ async function standInLine(
   const step = await takeStep(deps, input, looked, enter, withFull(found.facts, awaited))
   if (step.kind !== 'wait' || step.inLine === undefined) return step
   const waiter = { accountId, sync, model, channels: step.inLine }
-  const isLong = input.via === 'offer' && sync
-  const limitMs = isLong ? deadlineAtMs - nowMs : lineMsMax
+  const staysHere = input.via === 'offer' && sync
+  const limitMs = staysHere && !hasTurn ? deadlineAtMs - nowMs : lineMsMax
   const ask = async (): Promise<Step | NoTurn | undefined> => {
     const again = await deps.attempts.readTaskFacts(input.taskId)
     if (again.kind === 'over') return again
@@ -113,7 +115,7 @@ async function standInLine(
   input.onStage?.({ stage: 'waiting' })
   const stepInLine = await deps.places.wait(waiter, ask, { limitMs, signal })
   if (stepInLine !== undefined) return stepInLine
-  return isLong || signal?.aborted === true ? { kind: 'changed' } : step
+  return staysHere || signal?.aborted === true ? { kind: 'changed' } : step
 }
 
 /** Decides, and opens the attempt of a call. When its channel has no place after all, decides again. */

@@ -35,6 +35,8 @@ type Line = {
   readonly lanes: Map<string, Lane>
   /** How many tasks stand in line, the one that has the turn among them. */
   length: number
+  /** Whether a task has the turn. */
+  isTaken: boolean
   /** How many calls have ended here for which the line has not asked yet. */
   due: number
   /** Whether the last question found a place of which nobody here had heard. There may be more. */
@@ -59,7 +61,7 @@ export function createPlaces(random: () => number) {
   function lineOf(key: string, { model, channels }: Waiter): Line {
     const known = lines.get(key)
     if (known !== undefined) return known
-    const rest = { length: 0, due: 0, findsPlaces: false, wake: () => {} }
+    const rest = { length: 0, isTaken: false, due: 0, findsPlaces: false, wake: () => {} }
     const line = { model, channels, lanes: new Map<string, Lane>(), ...rest }
     lines.set(key, line)
     return line
@@ -85,7 +87,9 @@ export function createPlaces(random: () => number) {
       const lane = line.lanes.get(name) ?? { queue: [], leftAtMs: 0 }
       line.lanes.set(name, lane)
       line.length += 1
-      const hasTurn = line.length === 1 || (await waitIn(lane.queue, over))
+      const isFirst = !line.isTaken
+      line.isTaken = true
+      const hasTurn = isFirst || (await waitIn(lane.queue, over))
       let isServed = true
       try {
         const value = hasTurn ? await askInTurn(line, ask, over) : undefined
@@ -138,12 +142,13 @@ function moveToEnd({ lanes }: Line, name: string, lane: Lane): void {
 }
 
 /** Gives the turn to the first lane in which a task waits. Forgets those before it that nobody has come back to. */
-function passTurn({ lanes }: Line): void {
-  for (const [name, { queue, leftAtMs }] of lanes) {
+function passTurn(line: Line): void {
+  for (const [name, { queue, leftAtMs }] of line.lanes) {
     const next = queue.shift()
     if (next !== undefined) return next()
-    if (performance.now() - leftAtMs > laneKeptMs) lanes.delete(name)
+    if (performance.now() - leftAtMs > laneKeptMs) line.lanes.delete(name)
   }
+  line.isTaken = false
 }
 
 /** Waits for the moment of the next question: at once while one is due, and otherwise up to a quarter of a second. */

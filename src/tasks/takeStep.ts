@@ -8,7 +8,7 @@ import type { Family } from '../domain/models/models.ts'
 import { channelsOf } from '../domain/upstream/channel.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
 import type { Opened } from './askForCall.ts'
-import { askForCall } from './askForCall.ts'
+import { askForCall, notPresent } from './askForCall.ts'
 import type { LeaveTurn } from './largeRequests.ts'
 import { largeBytes } from './largeRequests.ts'
 import type { ProduceImageDeps, ProduceInput } from './produceInput.ts'
@@ -102,9 +102,12 @@ async function standInLine(
   const staysHere = input.via === 'offer' && sync
   const limitMs = staysHere && !hasTurn ? deadlineAtMs - nowMs : lineMsMax
   const ask = async (): Promise<Step | NoTurn | undefined> => {
-    const again = await deps.attempts.readTaskFacts(input.taskId)
-    if (again.kind === 'over') return again
+    const read = deps.attempts.readTaskFacts(input.taskId)
+    // Nobody else keeps the wait of a task that stays here, so it does not leave while PostgreSQL is away for a moment.
+    const again = await (staysHere ? read.catch(() => undefined) : read)
+    if (again === undefined || again.kind === 'over') return again
     const asked = await takeStep(deps, input, looked, enter, again.facts)
+    if (staysHere && asked === notPresent) return undefined
     if (asked.kind !== 'wait' || asked.inLine === undefined) return asked
     // No place comes free before the end of the cooldown.
     if (asked.reason === 'cooldown') {

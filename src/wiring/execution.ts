@@ -67,7 +67,7 @@ export function createExecution(
   const report = (taskId: string) => reportRun(temporal, taskId)
   const reconciler = createReconciler(app, [
     createLoseStep({ pool, attempts, processId }),
-    createLineStep({ pool, direct }),
+    createLineStep({ pool, beats, direct }),
     createStartStep({ ...app, direct }),
     createCheckStep({ ...app, attempts, produceImage, reportRun: report, direct }),
     ...createSweepSteps(app),

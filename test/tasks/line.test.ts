@@ -52,7 +52,8 @@ async function openLine(name: string, concurrencyMax = 1) {
         stop.abort()
         await direct.idle()
       },
-      lineUp: () => runStep(createLineStep({ pool: world.pool, direct })),
+      lineUp: () =>
+        runStep(createLineStep({ pool: world.pool, beats: { mayCall: () => true }, direct })),
       startAway: () => {
         const startTask = async () => false
         return runStep(createStartStep({ pool: world.pool, direct, startTask }))
@@ -64,7 +65,8 @@ async function openLine(name: string, concurrencyMax = 1) {
     attempts,
     begun,
     startWorker,
-    seen: (count: number) => until('calls', () => (begun.length >= count ? true : undefined)),
+    seen: (count: number) =>
+      until('calls', () => (begun.length >= count ? true : undefined), 60_000),
     endCall: () => held.shift()?.(),
     /** Lets every call end, until nothing is left. */
     drain: () => {
@@ -161,6 +163,36 @@ describe('a synchronous task that finds all places taken', () => {
     expect(questions.length).toBeLessThan(46)
     drain()
     await direct.idle()
+    expect(results).toEqual(ids.map(() => 'succeeded'))
+  })
+
+  it('stays in line while PostgreSQL is away for a moment', async () => {
+    const { attempts, begun, endCall, seen, drain, startWorker } = await openLine('restarts')
+    const read = new Set<string>()
+    let failures = 0
+    let isAway = false
+    const { direct, results } = startWorker(async (taskId) => {
+      if (!isAway) {
+        const facts = await attempts.readTaskFacts(taskId)
+        read.add(taskId)
+        return facts
+      }
+      failures += 1
+      throw new Error('PostgreSQL restarts')
+    })
+    const ids = await insertSync(5)
+    for (const taskId of ids) direct.take(sync(taskId))
+    await seen(1)
+    await until('four tasks in line', () => (read.size === 4 ? true : undefined))
+    isAway = true
+    endCall()
+    await until('failures', () => (failures >= 5 ? true : undefined))
+    isAway = false
+    await seen(2)
+    expect(results).toEqual(['succeeded'])
+    drain()
+    await direct.idle()
+    expect(begun.toSorted()).toEqual(ids.toSorted())
     expect(results).toEqual(ids.map(() => 'succeeded'))
   })
 

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { claimForLine, makeDue } from '../../store/reconcile/claims.ts'
+import type { Beats } from '../beats.ts'
 import type { DirectRuns } from '../directRuns.ts'
 import type { ReconcileStep } from './reconciler.ts'
 
@@ -11,9 +12,11 @@ const batchMax = 100
  */
 export function createLineStep({
   pool,
+  beats,
   direct,
 }: {
   readonly pool: Pool
+  readonly beats: Pick<Beats, 'mayCall'>
   readonly direct: Pick<DirectRuns, 'room' | 'take'>
 }): ReconcileStep {
   return {
@@ -22,7 +25,7 @@ export function createLineStep({
     run: async (signal) => {
       for (;;) {
         const limit = Math.min(batchMax, direct.room())
-        if (limit <= 0 || signal.aborted) return
+        if (limit <= 0 || !beats.mayCall() || signal.aborted) return
         const claimed = await claimForLine(pool, limit)
         // A worker that has just begun to stop takes no task.
         for (const task of claimed) if (!direct.take(task)) await makeDue(pool, task.taskId)

@@ -6,6 +6,14 @@ import { expect, it, onTestFinished } from 'vitest'
 
 const source = new URL('../../src/wiring/runProcess.ts', import.meta.url).href
 
+/** What Kubernetes sets for Services of these names. A worker reads none of them. */
+const serviceLinks = {
+  ADMIN_PORT: 'tcp://10.0.0.1:8081',
+  INTERNAL_PORT: 'tcp://10.0.0.1:80',
+  POSTGRES_PORT: 'tcp://10.0.0.1:5432',
+  TEMPORAL_PORT: 'tcp://10.0.0.1:7233',
+}
+
 /** Starts a process whose start returns what `start`, a JavaScript function, returns. */
 function spawnWith(start: string, ...args: readonly string[]) {
   const script = `
@@ -13,7 +21,7 @@ function spawnWith(start: string, ...args: readonly string[]) {
     import { runProcess } from '${source}'
     await runProcess('worker', ${start})`
   return spawn(process.execPath, ['--input-type=module', '--eval', script, '--', ...args], {
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env['PATH'], ...serviceLinks },
   })
 }
 
@@ -25,6 +33,13 @@ it('ends a process that fails only after its work under way has finished', async
   const output = Promise.all([text(child.stdout), text(child.stderr)])
   expect(await once(child, 'exit')).toEqual([1, null])
   expect((await output).join('')).toMatch(/work finished[^]*^Temporal failed$/m)
+})
+
+it('starts beside variables of other processes, also when these are no use to anybody', async () => {
+  const child = spawnWith(`async () => { throw new Error('it was started') }`)
+  const output = text(child.stderr)
+  expect(await once(child, 'exit')).toEqual([1, null])
+  expect(await output).toContain('it was started')
 })
 
 it('ends with its parent, also while it has lines of the log that nobody read', async () => {

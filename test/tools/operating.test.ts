@@ -37,6 +37,12 @@ describe('docs/operating.md', () => {
       `mkdir -p /data/buckets/${new URL(env.get('BLOB_STORE') ?? '').host} `,
     )
   })
+
+  it.each(['.gitignore', '.dockerignore'])('writes files that %s keeps out', (path) => {
+    expect(textOf(path).split('\n')).toEqual(
+      expect.arrayContaining(['.env', 'darkroom.config.json']),
+    )
+  })
 })
 
 it('every alert says what to do', () => {

@@ -112,6 +112,9 @@ describe('the queue', () => {
     })
     await attempts.closeAttempt({ taskId: first.taskId, n: 1, ...unknown })
     expect(await waitingFor(first.taskId)).toBe('backoff')
+    await pool.query(`update attempt set class = 'declined' where task_id = $1`, [first.taskId])
+    expect(await waitingFor(first.taskId)).toBe('declined')
+    await pool.query(`update attempt set class = 'unknown' where task_id = $1`, [first.taskId])
     const cooling = `insert into cooldown (channel, model, fault, until_at, max, length_ms)
       values ('b-main', '*', false, now() + $1 * interval '1 second', 1, 1)
       on conflict (channel, model) do update set until_at = excluded.until_at, max = 1`

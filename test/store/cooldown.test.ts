@@ -222,6 +222,18 @@ describe('after an operator fault', () => {
     },
   )
 
+  it('of 50 tasks that wait for a channel with a wrong credential one calls at its end', async () => {
+    const own = await ownChannel('waited for')
+    const { taskId, n } = await call(own)
+    await own.attempts.closeAttempt({ taskId, n, ...credential })
+    const during = await Promise.all(Array.from({ length: 50 }, () => ask(own)))
+    expect(new Set(during)).toEqual(new Set(['cooldown']))
+    await passUntil(own)
+    const after = await Promise.all(Array.from({ length: 50 }, () => ask(own)))
+    expect(after.filter((answer) => answer === 'opened')).toHaveLength(1)
+    expect(after.filter((answer) => answer === 'full')).toHaveLength(49)
+  })
+
   it('a fault replaces a cooldown for a refusal, and a refusal does not shorten one for a fault', async () => {
     const own = await ownChannel('both')
     const [late, first] = [await call(own), await call(own)]

@@ -117,7 +117,7 @@ function byStatus({ status, error, elapsedMs, errorsAreFree }: ErrorAnswer): Err
   }
   if (isVendors && rejections.includes(status)) {
     // The name of the model is ours, not the client's, and the account may make other images with it.
-    return error.param === 'model'
+    return status === 400 && error.param === 'model'
       ? { class: 'declined', reason: 'model_not_found' }
       : { class: 'rejected', reason: 'invalid_request' }
   }

@@ -33,6 +33,7 @@ const lists: readonly (readonly [Meaning, readonly string[]])[] = [
       // https://developers.openai.com/docs/guides/image-generation, and dall-e
       'moderation_blocked',
       'content_policy_violation',
+      'image_content_policy_violation',
       // https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter
       'content_filter',
       'contentfilter',
@@ -125,6 +126,24 @@ const lists: readonly (readonly [Meaning, readonly string[]])[] = [
       'server_error',
       'server_is_overloaded',
       'service_unavailable_error',
+      // https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_error.py
+      'invalid_prompt',
+      'invalid_image',
+      'invalid_image_format',
+      'invalid_base64_image',
+      'image_too_large',
+      'image_too_small',
+      'image_parse_error',
+      'invalid_image_mode',
+      'image_file_too_large',
+      'unsupported_image_media_type',
+      'empty_image_file',
+      // Relays: https://github.com/QuantumNous/new-api
+      'new_api_error',
+      'upstream_error',
+      'bad_response_status_code',
+      'do_request_failed',
+      'invalid_request',
       // Azure
       'accessdenied',
       'badrequest',

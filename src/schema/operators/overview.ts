@@ -43,7 +43,8 @@ export const overview = z
 /**
  * What a task waits for.
  * - `answer`: a call is under way.
- * - `backoff`: the pause after a call with an unknown outcome.
+ * - `backoff`: the pause after a call with an unknown outcome, or after an error that is free.
+ * - `declined`: the time after which a channel that has declined it is tried again.
  * - `worker`: a channel of the family may be called now.
  * - `place`, `cooldown`, `resume`: what keeps calls of the model from every channel of the family: its places are taken,
  *   or the few that it has after a cooldown; a cooldown; a pause. Where channels differ, the first of these.

@@ -22,8 +22,8 @@ export async function readQueue(pool: Pool, channels: readonly Channel[]): Promi
   return rows[0].queue
 }
 
-/** The bars of the channels are read once for each model. A pause after an unknown outcome takes 38 s
- * at most, unless the upstream asked for more. */
+/** The bars of the channels are read once for each model. A pause after an unknown outcome, or an error
+ * that is free, takes 38 s at most, unless the upstream asked for more. */
 const queueSql = `
   with live as materialized (
     select task_id, account_id, family, model, status, created_at, attempts, open_attempt
@@ -55,13 +55,15 @@ const queueSql = `
         (select ${isoSql('max(until_at)', 'MS')} from cooldown
           where channel = name and until_at > now()) as cooldown_until
       from channel) c),
-    'data', (select coalesce(json_agg(json_build_object('task_id', task_id, 'account', account.name,
-        'model', model, 'status', status, 'created_at', ${isoSql('oldest.created_at', 'MS')},
+    'data', (select coalesce(json_agg(json_build_object('task_id', oldest.task_id, 'account', account.name,
+        'model', oldest.model, 'status', status, 'created_at', ${isoSql('oldest.created_at', 'MS')},
         'attempts', attempts, 'waiting_for', case
           when open_attempt is not null then 'answer'
-          when exists (select from attempt where attempt.task_id = oldest.task_id and n = attempts
-            and class = 'unknown' and closed_at > now() - interval '38 seconds') then 'backoff'
+          when last.closed_at > now() - interval '38 seconds'
+            and (class = 'unknown' or class = 'refused' and reason = 'server_error') then 'backoff'
+          when class = 'declined' and rank = 1 then 'declined'
           else coalesce((array['worker', 'place', 'cooldown', 'resume'])[rank], 'channel')
-        end) order by oldest.created_at, task_id), '[]')
-      from oldest join account using (account_id) left join barred using (family, model))
+        end) order by oldest.created_at, oldest.task_id), '[]')
+      from oldest join account using (account_id) left join barred on barred.family = oldest.family and barred.model = oldest.model
+        left join attempt last on last.task_id = oldest.task_id and last.n = attempts)
   ) as queue`

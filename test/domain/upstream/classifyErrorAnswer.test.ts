@@ -1,3 +1,4 @@
+import { check, constantFrom, integer, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { defined } from '../../../src/domain/defined.ts'
 import type { ErrorAnswer, VendorError } from '../../../src/domain/upstream/classifyErrorAnswer.ts'
@@ -126,7 +127,31 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
 
 describe('the class of an upstream answer', () => {
   it.each(rows)('of %s', (_title, seen, verdict) => {
-    const found = classifyErrorAnswer(seen)
-    expect(`${found.class} ${found.reason}`).toBe(verdict)
+    expect(verdictOf(seen)).toBe(verdict)
   })
 })
+
+/** What a client may write into a prompt that a message then quotes. */
+const quoted = [
+  'API key not valid, API_KEY_INVALID',
+  'project suspended, CONSUMER_SUSPENDED, billing disabled',
+  'model_not_found: the model does not exist',
+  'PUP_LIMITED_DISABLED',
+  'try again in 900s',
+  'violates our usage policies',
+  'credits are depleted',
+]
+
+it('a message, which may quote a client, keeps no channel from others', () => {
+  const bars = (seen: ErrorAnswer) => /^(?:operator_fault|refused)/.test(verdictOf(seen))
+  const same = property(integer({ min: 200, max: 599 }), constantFrom(...quoted), (...given) => {
+    const [status, message] = given
+    return !bars(answer(status, { message })) || bars(answer(status, {}))
+  })
+  expect(check(same, { numRuns: 5_000 }).failed).toBe(false)
+})
+
+function verdictOf(seen: ErrorAnswer): string {
+  const found = classifyErrorAnswer(seen)
+  return `${found.class} ${found.reason}`
+}

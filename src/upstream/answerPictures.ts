@@ -82,15 +82,20 @@ export type ChosenPicture = {
   readonly met: Pick<OutcomeEvidence, 'shape' | 'imageCount'>
 }
 
-/** Returns the last whole one of these pictures. Those in the place that the vendor documents come first. */
+/**
+ * Returns the last whole one of these pictures. Those in the place that the vendor documents come first, and then those
+ * beside it.
+ */
 export async function lastWhole(
   pictures: readonly Picture[],
   isInPlace: (path: JsonPath) => boolean,
 ): Promise<ChosenPicture | undefined> {
-  const inPlace = pictures.filter(({ path }) => isInPlace(path))
-  const elsewhere = pictures.filter(({ path }) => !isInPlace(path))
-  const count = inPlace.length || elsewhere.length
-  for (const { path, shape, read } of [...elsewhere, ...inPlace].toReversed()) {
+  const nearness = ({ path }: Picture) =>
+    isInPlace(path) ? 2 : path[0] === 'data' || path[0] === 'candidates' ? 1 : 0
+  const inPlace = pictures.filter(({ path }) => isInPlace(path)).length
+  const count = inPlace || pictures.length
+  const nearestLast = pictures.toSorted((one, other) => nearness(one) - nearness(other))
+  for (const { path, shape, read } of nearestLast.toReversed()) {
     const image = await read()
     if (image === undefined) continue
     const met = {

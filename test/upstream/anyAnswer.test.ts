@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import type { AnyAnswer, KnownPicture } from '../support/upstream/anyAnswer.ts'
+import { anyAnswer, drawPictures } from '../support/upstream/anyAnswer.ts'
+import { decodePlainly } from '../support/upstream/plainDecoder.ts'
+import { listenAnswering } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
+
+/** ANSWERS=10000 tries more. */
+const answers = Number(process.env['ANSWERS'] ?? 1_000)
+
+/** An answer for people: each picture in base64 is its width. */
+function shownOf({ family, body }: AnyAnswer, pictures: readonly KnownPicture[]): string {
+  const shown = pictures.reduce((text, { bytes, width }) => {
+    const letters = bytes.toString('base64').replaceAll('=', '')
+    return text.replaceAll(letters, `<${width}>`)
+  }, body.toString())
+  return `${family}: ${shown}`
+}
+
+it('of any answer the picture that a plain decoder finds is delivered, and no draft, by one request', async () => {
+  const pictures = await drawPictures()
+  const { call } = await openUpstreamWorld()
+  let answer: AnyAnswer | undefined
+  const upstream = await listenAnswering((response) => {
+    response.writeHead(200, { 'content-type': answer?.contentType }).end(answer?.body)
+  })
+  const classes = new Map<string, number>()
+  let requests = 0
+  await fc.assert(
+    fc.asyncProperty(anyAnswer(pictures), async (next) => {
+      answer = next
+      const outcome = await call(upstream.url, next.family)
+      requests += 1
+      expect(upstream.count()).toBe(requests)
+      classes.set(outcome.class, (classes.get(outcome.class) ?? 0) + 1)
+      const width = outcome.class === 'succeeded' ? outcome.image.width : undefined
+      const { finals, others, lastThought } = decodePlainly(next, pictures)
+      const shown = shownOf(next, pictures)
+      if (finals.length > 0) expect(finals, shown).toContain(width)
+      else if (lastThought !== undefined) expect(width, shown).toBe(lastThought)
+      else if (width !== undefined) expect(others, shown).not.toContain(width)
+    }),
+    { numRuns: answers, seed: 42 },
+  )
+  // The answers are of all kinds.
+  expect([...classes.keys()].toSorted()).toEqual([
+    'exhausted',
+    'refused',
+    'rejected',
+    'succeeded',
+    'unknown',
+  ])
+}, 3_600_000)

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import sharp from 'sharp'
 
 /** A picture of the property test. Its width tells it from the others, also when it is converted to PNG. */

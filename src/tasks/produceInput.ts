@@ -1,3 +1,4 @@
+import type { LargeRequests } from '../domain/gate/largeRequests.ts'
 import type { Places } from '../domain/gate/places.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
@@ -8,7 +9,6 @@ import type { Via } from '../store/attempts/openAttempt.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Recorders } from '../telemetry/metrics.ts'
 import type { Beats } from './beats.ts'
-import type { LargeRequests } from './largeRequests.ts'
 import type { VendorCodes } from './vendorCodes.ts'
 
 export type ProduceImageDeps = {

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
+import type { LeaveTurn } from '../domain/gate/largeRequests.ts'
+import { largeBytes } from '../domain/gate/largeRequests.ts'
 import { nextStep } from '../domain/gate/nextStep.ts'
 import { orderChannels } from '../domain/gate/orderChannels.ts'
 import type { NextStep, TaskFacts } from '../domain/gate/taskFacts.ts'
@@ -9,8 +11,6 @@ import { channelsOf } from '../domain/upstream/channel.ts'
 import type { Over } from '../store/attempts/readTaskFacts.ts'
 import type { Opened } from './askForCall.ts'
 import { askForCall, notPresent } from './askForCall.ts'
-import type { LeaveTurn } from './largeRequests.ts'
-import { largeBytes } from './largeRequests.ts'
 import type { ProduceImageDeps, ProduceInput } from './produceInput.ts'
 
 /** A task that occupies a slot stands in line this long. Then Temporal keeps its wait, or the time of its next check. */

@@ -1,5 +1,5 @@
+import { createLargeRequests } from '../../../src/domain/gate/largeRequests.ts'
 import { createPlaces } from '../../../src/domain/gate/places.ts'
-import { createLargeRequests } from '../../../src/tasks/largeRequests.ts'
 import { createVendorCodes } from '../../../src/tasks/vendorCodes.ts'
 import type { ProduceImageDeps } from '../../../src/tasks/produceInput.ts'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'

@@ -50,8 +50,8 @@ export async function callOutcome(
     const read = await readModelAnswer(body, answer)
     const verdict = repeated(await verdictOf(read, answer, call, facts), answer, call)
     isKept = verdict.class === 'succeeded'
-    const isImage = verdict.class === 'succeeded' && verdict.image.bytes.buffer === body.buffer
-    // zlib may still read a body that was packed.
+    const isImage = read.ok && read.value.pictures.some(({ shape }) => shape === 'image_body')
+    // zlib may still read a body that was packed, and who stores an image its bytes.
     if (looksPlain(body) && !isImage) freeMemory(body)
     return withEvidence(verdict, about(read.ok ? read.value.document : {}), room.end)
   } finally {

@@ -54,3 +54,8 @@ it.each([
   const { stderr } = await promisify(execFile)('sh', args, { timeout: 30_000 })
   expect(stderr).toBe('still here')
 })
+
+it('logs what was odd about the answer of an upstream', async () => {
+  const odd = { shape: 'event_stream', imageCount: 2, leftOutBytes: 5_000_000 }
+  expect(await logged(JSON.stringify(odd))).toMatchObject(odd)
+})

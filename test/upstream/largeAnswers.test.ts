@@ -91,4 +91,15 @@ describe('large answers', () => {
     const evidence = { reason: 'answer_too_large' }
     expect(await callForSigned(33 * mebibyte)).toMatchObject({ class: 'unknown', evidence })
   })
+
+  it('may have their image as a data URL that is longer than what may stand beside an image', async () => {
+    const image = paddedPng(25 * mebibyte, 1)
+    const url = `data:image/png;base64,${image.toString('base64')}`
+    const body = JSON.stringify({ created: 1, data: [{ url }] })
+    const upstream = await listenAnswering((response) => response.end(body))
+    const { call } = await openUpstreamWorld()
+    const outcome = await call(upstream.url, 'B', { call: { timeoutMs: 40_000 } })
+    expect(outcome).toMatchObject({ class: 'succeeded', evidence: { shape: 'data_url' } })
+    expect(outcome.class === 'succeeded' && outcome.image.bytes.equals(image)).toBe(true)
+  })
 })

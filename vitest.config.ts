@@ -3,7 +3,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longestFirst.ts'
 
 /** These measure the CPU time of their own process, so no other file may have run in it. */
-const measured = ['test/streams/hostile.test.ts']
+const measured = ['test/bytes/hostile.test.ts']
 
 export default defineConfig({
   test: {

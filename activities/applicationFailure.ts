@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common'
 import { defined } from '../src/domain/defined.ts'
 import type { TaskFailure } from '../src/domain/failure.ts'
 import { taskFailureMessages } from '../src/domain/failure.ts'
-import type { ProduceResult } from '../src/tasks/produceImage.ts'
+import type { ProduceResult } from '../src/tasks/produce/produceImage.ts'
 import type { Logger } from '../src/telemetry/logger.ts'
 import { unexpectedFailureType, waitFailureType } from '../workflows/contract.ts'
 

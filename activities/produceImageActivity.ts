@@ -2,15 +2,15 @@ import { Context } from '@temporalio/activity'
 import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import { assertNever } from '../src/domain/assertNever.ts'
 import { defined } from '../src/domain/defined.ts'
-import type { ProduceImage } from '../src/tasks/produceImage.ts'
-import type { Stage } from '../src/tasks/produceInput.ts'
+import type { ProduceImage } from '../src/tasks/produce/produceImage.ts'
+import type { Stage } from '../src/tasks/produce/produceInput.ts'
 import type { Logger } from '../src/telemetry/logger.ts'
 import type { ImageTaskResult, ProduceArgument } from '../workflows/contract.ts'
 import { heartbeatIntervalMs } from '../workflows/contract.ts'
 
 export type ProduceImageActivityDeps = {
   /**
-   * Brings one task as far as possible now: see `src/tasks/produceImage.ts`. Safe to repeat after any crash,
+   * Brings one task as far as possible now: see `src/tasks/produce/produceImage.ts`. Safe to repeat after any crash,
    * and to run twice at the same time.
    */
   readonly produceImage: ProduceImage

@@ -4,6 +4,6 @@ import { useCompileCache } from './wiring/compileCache.ts'
 useCompileCache()
 
 const { runProcess } = await import('./wiring/runProcess.ts')
-const { startAdmin } = await import('./wiring/admin.ts')
+const { startAdmin } = await import('./wiring/adminProcess.ts')
 
 await runProcess('admin', startAdmin)

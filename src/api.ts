@@ -4,6 +4,6 @@ import { useCompileCache } from './wiring/compileCache.ts'
 useCompileCache()
 
 const { runProcess } = await import('./wiring/runProcess.ts')
-const { startApi } = await import('./wiring/api.ts')
+const { startApi } = await import('./wiring/apiProcess.ts')
 
 await runProcess('api', startApi)

@@ -17,7 +17,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // Nobody reads what is said about a command that runs. It goes on, because it may be changing many tasks.
 process.stderr.on('error', () => {})
 
-const { operate } = await import('./wiring/cli.ts')
+const { operate } = await import('./wiring/cliProcess.ts')
 
 const exitCode = await operate(process.argv.slice(2), {
   out: (text) => void process.stdout.write(text),

@@ -4,6 +4,6 @@ import { useCompileCache } from './wiring/compileCache.ts'
 useCompileCache()
 
 const { runProcess } = await import('./wiring/runProcess.ts')
-const { startWorker } = await import('./wiring/worker.ts')
+const { startWorker } = await import('./wiring/workerProcess.ts')
 
 await runProcess('worker', startWorker)

@@ -120,7 +120,7 @@ export async function withSimulated(
   work: (service: BenchService) => Promise<void>,
 ): Promise<void> {
   const simulator = await startScript(
-    'src/dev/simulator/main.ts',
+    'src/dev/simulator/simulator.ts',
     ['--tiny', '--latency', latency, '--port'],
     '/__simulator/calls?prompt=none',
   )

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AdminCaller } from './authorize.ts'
-import type { AdminOperator, AdminParts, AdminRoute } from './context.ts'
+import type { AdminOperator, AdminParts, AdminRoute } from './adminParts.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { inputMimeTypes } from '../domain/models/models.ts'
 import { fail, succeed } from '../domain/result.ts'

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, ByteRange, FoundBlob } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
-import type { BlobBackend } from './blobStore.ts'
-import { createBlobStore } from './blobStore.ts'
+import type { BlobBackend } from './createBlobStore.ts'
+import { createBlobStore } from './createBlobStore.ts'
 
 /**
  * Creates a store that keeps blobs as files in one directory, with a directory in it for each prefix. Several

@@ -13,8 +13,8 @@ import { defined } from '../domain/defined.ts'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, ByteRange, FoundBlob, PresignOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
-import type { BlobBackend } from './blobStore.ts'
-import { createBlobStore } from './blobStore.ts'
+import type { BlobBackend } from './createBlobStore.ts'
+import { createBlobStore } from './createBlobStore.ts'
 
 type S3BlobStoreDeps = {
   readonly client: S3Client

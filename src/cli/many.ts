@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Answer } from './answer.ts'
-import type { CliContext } from './context.ts'
+import type { CliContext } from './cliContext.ts'
 import type { Progress } from '../operations/doMany.ts'
 import { parseLimit } from './parse.ts'
 

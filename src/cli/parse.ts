@@ -6,13 +6,13 @@ import {
 } from '../domain/accounts/account.ts'
 import type { Budget } from '../domain/accounts/budget.ts'
 import * as budgets from '../domain/accounts/budget.ts'
-import type { RequestsLimit } from '../domain/accounts/limits.ts'
+import type { RequestsLimit } from '../domain/accounts/accountLimits.ts'
 import {
   liveTasksLimitMax,
   parseRequestsLimit,
   requestsLimitMax,
   requestsPeriods,
-} from '../domain/accounts/limits.ts'
+} from '../domain/accounts/accountLimits.ts'
 import type { IdName } from '../domain/ids.ts'
 import { wrongId } from '../domain/ids.ts'
 import type { Since } from '../domain/lists/since.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createCommand } from './command.ts'
-import type { CliContext } from './context.ts'
+import { createCommand } from './createCommand.ts'
+import type { CliContext } from './cliContext.ts'
 import type { HistoryEvents } from '../temporal/worker/replay.ts'
 import { parseTaskId } from './parse.ts'
 

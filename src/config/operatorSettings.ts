@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Environment } from '../config.ts'
+import type { Environment } from './environment.ts'
 import { ConfigError, explainIssues } from './configError.ts'
 import { defined } from '../domain/defined.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'

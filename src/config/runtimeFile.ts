@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import type { Environment } from '../config.ts'
-import { setVariables } from '../config.ts'
+import type { Environment } from './environment.ts'
+import { setVariables } from './environment.ts'
 import { ConfigError } from './configError.ts'
 
 /** The file in DATA_DIR where a running `npm start` stores the variables of its processes. */

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
-import type { Environment } from '../config.ts'
-import { inheritedEnvironment } from '../config.ts'
+import type { Environment } from '../config/environment.ts'
+import { inheritedEnvironment } from '../config/environment.ts'
 import { defined } from '../domain/defined.ts'
 
 /**

@@ -1,9 +1,9 @@
-import type { Config } from '../config.ts'
-import { httpUrl, readConfig, required } from '../config.ts'
+import type { Config } from '../config/environment.ts'
+import { httpUrl, readConfig, required } from '../config/environment.ts'
 import { newAccountId } from '../domain/accounts/account.ts'
 import { createPool } from '../store/connection/pool.ts'
-import { authenticate, newKeyId, newSecret } from '../tasks/apiKeys.ts'
-import { createAccount, findAccount } from '../store/accounts/accounts.ts'
+import { authenticate, newKeyId, newSecret } from '../tasks/keySecrets.ts'
+import { createAccount, findAccount } from '../store/accounts/accountRows.ts'
 import { createKey } from '../store/accounts/apiKeys.ts'
 import { readSecretFile, writeSecretFile } from './dataDir.ts'
 

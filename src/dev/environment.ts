@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { httpUrl, inheritedEnvironment, required, variableNames } from '../config.ts'
+import { httpUrl, inheritedEnvironment, required, variableNames } from '../config/environment.ts'
 import { credentialVariables } from '../config/operatorSettings.ts'
 import { defined } from '../domain/defined.ts'
 import { isLoopback } from '../http/foreignRequest.ts'

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../config.ts'
-import { httpUrl } from '../config.ts'
+import type { Config } from '../config/environment.ts'
+import { httpUrl } from '../config/environment.ts'
 import type { Launch } from './child.ts'
 import { httpFault, startChild } from './child.ts'
 import type { ServiceName } from './environment.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Environment } from '../config.ts'
-import { inheritedEnvironment, readConfig, readVariables } from '../config.ts'
+import type { Environment } from '../config/environment.ts'
+import { inheritedEnvironment, readConfig, readVariables } from '../config/environment.ts'
 import { port } from '../config/fields.ts'
 
 /** The variables that only `npm start` reads. */

@@ -1,5 +1,5 @@
 import type { BudgetState } from './accounts/budget.ts'
-import type { OverLimit } from './accounts/limits.ts'
+import type { OverLimit } from './accounts/accountLimits.ts'
 import type { Family } from './models/models.ts'
 
 /**

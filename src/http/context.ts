@@ -7,7 +7,7 @@ import type { Price } from '../domain/models/prices.ts'
 import type { AccountReads } from '../store/accounts/accountStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
-import type { ByteBudget } from '../streams/byteBudget.ts'
+import type { ByteBudget } from '../bytes/byteBudget.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 
@@ -70,7 +70,7 @@ export type AccountHandler = (
   caller: Caller,
 ) => Promise<HttpFailure | undefined>
 
-/** Everything that the HTTP API needs. `src/wiring/api.ts` provides it. */
+/** Everything that the HTTP API needs. `src/wiring/apiProcess.ts` provides it. */
 export type ApiDeps = {
   readonly tasks: TaskService
   readonly webhooks: WebhookService

@@ -1,6 +1,6 @@
 import { sendJson } from './answers/sendBody.ts'
 import type { ApiContext, ApiState, HttpFailure } from './context.ts'
-import { overLimitSeconds, overLimitText } from '../domain/accounts/limits.ts'
+import { overLimitSeconds, overLimitText } from '../domain/accounts/accountLimits.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import type { ErrorName, NamedError } from './errorNames.ts'

@@ -6,7 +6,7 @@ import { defined } from '../domain/defined.ts'
 import { randomText } from '../domain/ids.ts'
 import { writeFailure } from './errors.ts'
 
-// The middleware that every request passes before its route. `app.ts` uses it in the order of this file.
+// The middleware that every request passes before its route. `apiApp.ts` uses it in the order of this file.
 
 /**
  * Gives the request its id and the headers that every answer has. The client's own `x-request-id` is ignored:

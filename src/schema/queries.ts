@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { usageGroups } from '../domain/accounts/usage.ts'
+import { usageGroups } from '../domain/accounts/usageQuery.ts'
 import type { IdName } from '../domain/ids.ts'
 import { idForms } from '../domain/ids.ts'
 import { actions, modelIds } from '../domain/models/models.ts'

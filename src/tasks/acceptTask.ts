@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Caller } from '../domain/accounts/account.ts'
-import type { RequestsState } from '../domain/accounts/limits.ts'
+import type { RequestsState } from '../domain/accounts/accountLimits.ts'
 import { refusalByMeans } from '../domain/accounts/means.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
@@ -18,7 +18,7 @@ import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
 import type { RefusedModels } from './refusedModels.ts'
 import { readMeans } from '../store/accounts/readMeans.ts'
-import { findKeyedTask } from '../store/tasks/idempotencyKey.ts'
+import { findKeyedTask } from '../store/tasks/keyedTask.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
 
 export type AcceptTaskDeps = TaskTermsDeps & {

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createByteCollector } from '../streams/byteCollector.ts'
-import { freeMemory } from '../streams/freeMemory.ts'
+import { createByteCollector } from '../bytes/byteCollector.ts'
+import { freeMemory } from '../bytes/freeMemory.ts'
 
 /** The bytes of one answer that have arrived. Those of a large answer are in a file. */
 export type AnswerBody = ReturnType<typeof createAnswerBody>

@@ -3,9 +3,9 @@ import type { Json, JsonPath } from '../domain/json.ts'
 import { itemsOf, objectOf, textOf } from '../domain/json.ts'
 import { outputImageBytesMax } from '../domain/limits.ts'
 import type { AnswerShape, KeptImage, OutcomeEvidence } from '../domain/upstream/upstreamCall.ts'
-import { decodeLenientBase64 } from '../streams/base64.ts'
-import { wholeImage } from '../streams/images.ts'
-import type { ImageString } from '../streams/parseJson.ts'
+import { decodeLenientBase64 } from '../bytes/base64.ts'
+import { wholeImage } from '../bytes/images.ts'
+import type { ImageString } from '../bytes/parseJson.ts'
 
 export type AnswerImage = Omit<KeptImage, 'discard'>
 

@@ -15,8 +15,8 @@ import { isSuccess } from './exchange.ts'
 import type { AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
 import { errorOf, looksPlain, readModelAnswer } from './modelAnswer.ts'
 import { upstreamRequestId } from './requestId.ts'
-import type { ByteBudget } from '../streams/byteBudget.ts'
-import { freeMemory } from '../streams/freeMemory.ts'
+import type { ByteBudget } from '../bytes/byteBudget.ts'
+import { freeMemory } from '../bytes/freeMemory.ts'
 
 type Call = Pick<FamilyCall, 'judge'> &
   Pick<UpstreamCall, 'repeats'> &

@@ -11,7 +11,7 @@ import { familyACall } from './familyA.ts'
 import { familyBCall } from './familyB.ts'
 import { requestBody } from './requestBody.ts'
 import { send } from './send.ts'
-import { createByteBudget } from '../streams/byteBudget.ts'
+import { createByteBudget } from '../bytes/byteBudget.ts'
 
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore

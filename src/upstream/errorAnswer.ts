@@ -10,7 +10,7 @@ import type { Answer } from './exchange.ts'
 import { errorBytesMax } from './exchange.ts'
 import type { AnswerVerdict } from './modelAnswer.ts'
 import { unpacked } from './modelAnswer.ts'
-import { readLenientJson } from '../streams/json.ts'
+import { readLenientJson } from '../bytes/readJson.ts'
 
 type About = Pick<ErrorAnswer, 'errorsAreFree'> & {
   /** Epoch milliseconds. */

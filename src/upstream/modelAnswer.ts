@@ -11,11 +11,11 @@ import type { RequestFailure } from '../domain/failure.ts'
 import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
 import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
-import type { ContentCoding } from '../streams/codings.ts'
-import { contentCoding, unpack } from '../streams/codings.ts'
-import { eventsOf, isEventStream } from '../streams/eventStream.ts'
-import { readLenientJson } from '../streams/json.ts'
-import type { ImageString } from '../streams/parseJson.ts'
+import type { ContentCoding } from '../bytes/codings.ts'
+import { contentCoding, unpack } from '../bytes/codings.ts'
+import { eventsOf, isEventStream } from '../bytes/eventStream.ts'
+import { readLenientJson } from '../bytes/readJson.ts'
+import type { ImageString } from '../bytes/parseJson.ts'
 
 /** What differs between the two families: the body of a request, and how a 2xx answer is judged. */
 export type FamilyCall = {

@@ -1,6 +1,6 @@
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { InputImage } from '../domain/tasks/imageRequest.ts'
-import { base64Length, encodeBase64 } from '../streams/base64.ts'
+import { base64Length, encodeBase64 } from '../bytes/base64.ts'
 
 /** A piece of a request body. An image is read from the blob store while the body is sent. */
 export type BodyPiece =

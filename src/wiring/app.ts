@@ -1,6 +1,6 @@
 import { watchPuts } from '../blobs/watchPuts.ts'
-import type { Config } from '../config.ts'
-import { inheritedEnvironment, required } from '../config.ts'
+import type { Config } from '../config/environment.ts'
+import { inheritedEnvironment, required } from '../config/environment.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { databasesOf, reached } from './databases.ts'

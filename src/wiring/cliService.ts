@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import { cliActor } from './cliActor.ts'
-import type { Config, Environment } from '../config.ts'
-import { readConfig } from '../config.ts'
+import type { Config, Environment } from '../config/environment.ts'
+import { readConfig } from '../config/environment.ts'
 import { databasesOf, reached } from './databases.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import { assetUrl } from '../http/assetUrl.ts'
-import type { Operator, OperatorParts } from './operator.ts'
-import { createOperatorParts } from './operator.ts'
+import type { Operator, OperatorParts } from './operatorParts.ts'
+import { createOperatorParts } from './operatorParts.ts'
 import { createPool } from '../store/connection/pool.ts'
 import { migrate, requireSchema } from '../store/schema/migrate.ts'
 import type { HistoryEvents } from '../temporal/worker/replay.ts'
@@ -55,12 +55,12 @@ export function createCliService(environment: Environment) {
         }).catch(namingRole(session)),
       )
       if (config.temporalAddress === undefined) return { applied, temporal: undefined }
-      const { migrateTemporal } = await import('./cliTemporal.ts')
+      const { migrateTemporal } = await import('./operateTemporal.ts')
       return { applied, temporal: await migrateTemporal(config) }
     },
     /** Returns the history of a task's newest run in Temporal's JSON, or `undefined` when there is no run. */
     fetchHistory: async (taskId: string) =>
-      (await import('./cliTemporal.ts')).readHistory(config, taskId),
+      (await import('./operateTemporal.ts')).readHistory(config, taskId),
     /** Returns how this checkout's workflow code differs from a history, or `undefined` when it does not. */
     replayTask: async (events: HistoryEvents) =>
       (await import('../temporal/worker/replay.ts')).replayTask(events),

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/environment.ts'
 import { explaining } from './explaining.ts'
 
 /** One way to PostgreSQL: its URL, and the variable of the environment that has it. */

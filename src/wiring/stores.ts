@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { openBlobStore } from '../blobs/openBlobStore.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/environment.ts'
 import { ConfigError } from '../config/configError.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { withTimeout } from '../domain/withTimeout.ts'

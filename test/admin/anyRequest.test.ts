@@ -13,8 +13,8 @@ import {
   tuple,
 } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { adminRoutes } from '../../src/admin/routes.ts'
-import type { AdminRoute } from '../../src/admin/context.ts'
+import { adminRoutes } from '../../src/admin/operatorRoutes.ts'
+import type { AdminRoute } from '../../src/admin/adminParts.ts'
 import { createAdminClient } from '../support/service/adminClient.ts'
 import { calmService } from '../support/service/calmService.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { modelIds } from '../../src/domain/models/models.ts'
-import { model as modelResponse, modelList } from '../../src/schema/answers/models.ts'
+import { model as modelResponse, modelList } from '../../src/schema/answers/modelsAnswer.ts'
 import OpenAI from 'openai'
 import { until } from '../support/timing.ts'
 import { createClient } from '../support/clients/client.ts'

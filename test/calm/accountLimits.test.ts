@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { NewLimits } from '../../src/store/accounts/limits.ts'
-import { setLimits } from '../../src/store/accounts/limits.ts'
+import type { NewLimits } from '../../src/store/accounts/setLimits.ts'
+import { setLimits } from '../../src/store/accounts/setLimits.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
-import { adminRoutes } from '../../src/admin/routes.ts'
+import { adminRoutes } from '../../src/admin/operatorRoutes.ts'
 import { createProgram } from '../../src/cli/runCli.ts'
 import { routes } from '../../src/http/routes.ts'
 import { adminSecrets } from '../support/service/adminClient.ts'

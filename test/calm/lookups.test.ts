@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { newTaskId } from '../../src/domain/ids.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/environment.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { usage as usageResponse } from '../../src/schema/answers/usage.ts'
+import { usage as usageResponse } from '../../src/schema/answers/usageAnswer.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse } from '../support/clients/responses.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { authenticate } from '../../src/tasks/apiKeys.ts'
+import { authenticate } from '../../src/tasks/keySecrets.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld, pepper } from './openCliWorld.ts'
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { startSimulator } from '../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld } from './openCliWorld.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'

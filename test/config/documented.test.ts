@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { variableNames } from '../../src/config.ts'
+import { variableNames } from '../../src/config/environment.ts'
 import { readStartConfig, startVariableNames } from '../../src/dev/variables.ts'
 import { textOf } from '../support/sourceFiles.ts'
 

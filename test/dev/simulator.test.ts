@@ -7,7 +7,7 @@ import sharp from 'sharp'
 import { afterAll, describe, expect, it } from 'vitest'
 import { faultTable } from '../../src/dev/simulator/faults.ts'
 import { createPlan } from '../../src/dev/simulator/plan.ts'
-import { startSimulator } from '../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
 import { formBody, formType } from '../support/clients/requestBodies.ts'
 import { editParts } from '../support/clients/syncCalls.ts'
 import { redPixelPng } from '../support/images.ts'
@@ -212,7 +212,7 @@ it.each(['//', '/nothing/here', '/v1beta/models/%:generateContent'])(
   },
 )
 
-const main = fileURLToPath(new URL('../../src/dev/simulator/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../src/dev/simulator/simulator.ts', import.meta.url))
 
 it('the simulator prints every kind of fault with its fields for --help', async () => {
   const child = spawn(process.execPath, [main, '--help'], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { signedHeaders } from '../../src/http/webhooks/postDelivery.ts'
+import { signedHeaders } from '../../src/receivers/postDelivery.ts'
 import { until } from '../support/timing.ts'
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo='

@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createAdminDocument } from '../../src/admin/routes.ts'
+import { createAdminDocument } from '../../src/admin/operatorRoutes.ts'
 import { createApiDocument } from '../../src/http/apiDocument.ts'
 import { routeGroups, routes } from '../../src/http/routes.ts'
 import { useTestApi } from '../support/http/testApi.ts'

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
-import { startSimulator } from '../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
 import { foreignRequest } from '../../src/http/foreignRequest.ts'
 import { createInternalServer } from '../../src/http/internalServer.ts'
 

@@ -8,7 +8,7 @@ import { retryTask } from '../../src/operations/tasks.ts'
 import { listWebhookDeliveries, redeliverFailed } from '../../src/operations/webhooks.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
-import { forgetRequests, openUpload } from '../../src/store/reconcile/uploads.ts'
+import { forgetRequests, openUpload } from '../../src/store/uploads.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import {

@@ -1,18 +1,18 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
-import type { RequestsLimit, RequestsState } from '../../src/domain/accounts/limits.ts'
+import type { RequestsLimit, RequestsState } from '../../src/domain/accounts/accountLimits.ts'
 import {
   nextRequestSeconds,
   requestsPeriods,
   requestsRemaining,
   windowSeconds,
-} from '../../src/domain/accounts/limits.ts'
+} from '../../src/domain/accounts/accountLimits.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
-import { readAccount } from '../../src/store/accounts/accounts.ts'
-import type { NewLimits } from '../../src/store/accounts/limits.ts'
-import { setLimits } from '../../src/store/accounts/limits.ts'
+import { readAccount } from '../../src/store/accounts/accountRows.ts'
+import type { NewLimits } from '../../src/store/accounts/setLimits.ts'
+import { setLimits } from '../../src/store/accounts/setLimits.ts'
 import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { expect, it } from 'vitest'
 import { createPool } from '../../src/store/connection/pool.ts'
-import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
+import { purgeTasks } from '../../src/store/tasks/purgeTasks.ts'
 import { withTransaction } from '../../src/store/connection/transaction.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'

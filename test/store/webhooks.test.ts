@@ -8,7 +8,7 @@ import {
   endWebhook,
   forgetWebhooks,
   readWebhook,
-} from '../../src/store/webhooks/webhooks.ts'
+} from '../../src/store/webhooks/webhookRows.ts'
 import { createSweepSteps } from '../../src/tasks/reconcile/sweepSteps.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
+import { discardUpload, openUpload } from '../../src/store/uploads.ts'
 import { balanceOf, entriesOf } from '../support/database/money.ts'
 import {
   accepted,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createPostDelivery } from '../../src/http/webhooks/postDelivery.ts'
+import { createPostDelivery } from '../../src/receivers/postDelivery.ts'
 import { newWebhookId } from '../../src/domain/webhooks/webhook.ts'
 import type { DeliverDue } from '../../src/tasks/webhooks/deliverDue.ts'
 import { createDeliverDue, keptForWell, triesMax } from '../../src/tasks/webhooks/deliverDue.ts'

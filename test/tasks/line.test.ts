@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
-import { createDirectRuns } from '../../src/tasks/directRuns.ts'
+import { createDirectRuns } from '../../src/tasks/produce/directRuns.ts'
 import { createLineStep } from '../../src/tasks/reconcile/lineStep.ts'
 import { createStartStep } from '../../src/tasks/reconcile/startStep.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'

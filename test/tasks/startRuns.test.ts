@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createStartRuns } from '../../src/tasks/startRuns.ts'
+import { createStartRuns } from '../../src/tasks/produce/startRuns.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { taskRow } from '../support/database/reconcileWorld.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'

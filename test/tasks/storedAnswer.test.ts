@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
-import { readAnswerMeta } from '../../src/tasks/storedAnswer.ts'
+import { readAnswerMeta } from '../../src/tasks/produce/storedAnswer.ts'
 
 afterEach(() => void vi.useRealTimers())
 

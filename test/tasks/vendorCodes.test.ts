@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createVendorCodes } from '../../src/tasks/vendorCodes.ts'
+import { createVendorCodes } from '../../src/tasks/produce/vendorCodes.ts'
 
 function world() {
   let nowMs = 0

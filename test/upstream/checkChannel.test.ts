@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
-import { badKeyReply } from '../../src/dev/simulator/errors.ts'
+import { badKeyReply } from '../../src/dev/simulator/errorReplies.ts'
 import { checkChannel } from '../../src/upstream/checkChannel.ts'
 import { testChannel } from '../support/database/testAttempts.ts'
 import { listen, listenAnswering, listenRaw } from '../support/upstream/testServers.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readLenientJson } from '../../src/streams/json.ts'
+import { readLenientJson } from '../../src/bytes/readJson.ts'
 import { vendorErrorIn } from '../../src/upstream/errorAnswer.ts'
 
 function parseText(text: string) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { taskId } from '../../schema/answers/taskRecord.ts'
+import { taskId } from '../../schema/answers/recordAnswer.ts'
 import { limitParameter } from '../../schema/queries.ts'
 
 /** A name or an id, as an operator found it. PostgreSQL has no text with NUL. */

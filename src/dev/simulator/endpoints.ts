@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { badKeyReply } from './errors.ts'
+import { badKeyReply } from './errorReplies.ts'
 import type { Reply } from './reply.ts'
 import { jsonReply } from './reply.ts'
 

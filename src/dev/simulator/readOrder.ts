@@ -5,8 +5,8 @@ import { fail } from '../../domain/result.ts'
 import type { SimulatorCall } from './calls.ts'
 import { digestOf } from './calls.ts'
 import type { Operation } from './endpoints.ts'
-import { readOrderA } from './familyA.ts'
-import { readEdit, readOrderB } from './familyB.ts'
+import { readOrderA } from './orderA.ts'
+import { readEdit, readOrderB } from './orderB.ts'
 import type { OrderRead } from './order.ts'
 
 /** Reads the whole body, writes what it contains into the log entry, and checks it as the vendor does. */

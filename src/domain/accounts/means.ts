@@ -1,8 +1,8 @@
 import type { RequestFailure } from '../failure.ts'
 import { defined } from '../defined.ts'
 import type { BudgetState } from './budget.ts'
-import type { LimitsState } from './limits.ts'
-import { requestsRemaining } from './limits.ts'
+import type { LimitsState } from './accountLimits.ts'
+import { requestsRemaining } from './accountLimits.ts'
 
 /** What an account has for one more task. `budget` is that of the key with which it asks. Absent: no limit, no budget. */
 export type Means = LimitsState & {

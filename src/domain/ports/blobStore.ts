@@ -7,7 +7,7 @@ export type BlobStore = {
    * Stores blobs under new keys of one prefix. Resolves only when all are durable (after fsync, or the object store's
    * confirmation). A key has all of its bytes or does not exist. No key exists, also after a crash, unless all keys
    * before it do. A key that exists stays as it is: then the others are stored, and the promise rejects with
-   * `BlobExistsError`. Rejects also after `putMsMax` (`src/blobs/blobStore.ts`). After any other rejection than
+   * `BlobExistsError`. Rejects also after `putMsMax` (`src/blobs/createBlobStore.ts`). After any other rejection than
    * `BlobExistsError` a write may still be under way, so nobody may change the bytes or free their memory.
    */
   readonly put: (...blobs: NewBlob[]) => Promise<void>

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Result } from '../../domain/result.ts'
 import { noFields, parseFields, parseQuery } from '../../schema/parseFields.ts'
-import type { ByteBudget } from '../../streams/byteBudget.ts'
+import type { ByteBudget } from '../../bytes/byteBudget.ts'
 import type { HttpFailure, RouteContext } from '../context.ts'
 import { bodyErrors } from '../errorNames.ts'
 import type { Route } from '../route.ts'

@@ -1,5 +1,5 @@
 import { succeed } from '../../domain/result.ts'
-import { account } from '../../schema/answers/account.ts'
+import { account } from '../../schema/answers/accountAnswer.ts'
 import { jsonRoute } from '../extensionRoute.ts'
 
 export const getAccountRoute = jsonRoute({

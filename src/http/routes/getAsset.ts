@@ -6,7 +6,7 @@ import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
 import { inputMimeTypes } from '../../domain/models/models.ts'
-import { taskId } from '../../schema/answers/taskRecord.ts'
+import { taskId } from '../../schema/answers/recordAnswer.ts'
 import type { Content, Route } from '../route.ts'
 import { z } from 'zod'
 

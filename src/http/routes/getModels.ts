@@ -5,7 +5,7 @@ import { actions, familyOf, modelIds, qualities } from '../../domain/models/mode
 import type { Price } from '../../domain/models/prices.ts'
 import { shownPrices } from '../../domain/models/shownPrices.ts'
 import { fail, succeed } from '../../domain/result.ts'
-import { model, modelList } from '../../schema/answers/models.ts'
+import { model, modelList } from '../../schema/answers/modelsAnswer.ts'
 import type { ApiParts } from '../context.ts'
 import { jsonRoute } from '../extensionRoute.ts'
 

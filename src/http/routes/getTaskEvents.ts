@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endEventId, parseEventId } from '../../domain/tasks/taskEvents.ts'
-import { taskId } from '../../schema/answers/taskRecord.ts'
+import { taskId } from '../../schema/answers/recordAnswer.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendEvents } from '../answers/sendEvents.ts'
 import { tooManyWaiters } from '../answers/clientWaits.ts'

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import type { UsageQuery } from '../../domain/accounts/usage.ts'
-import type { TaskFilter } from '../tasks/listTasks.ts'
-import { listTasks } from '../tasks/listTasks.ts'
-import { readAccount } from './accounts.ts'
+import type { UsageQuery } from '../../domain/accounts/usageQuery.ts'
+import type { TaskFilter } from '../tasks/taskLists.ts'
+import { listTasks } from '../tasks/taskLists.ts'
+import { readAccount } from './accountRows.ts'
 import { readUsage } from './readUsage.ts'
 
 /** For the routes by which clients read about their own account. */

@@ -5,8 +5,8 @@ import type {
   UsageCount,
   UsageQuery,
   UsageRow,
-} from '../../domain/accounts/usage.ts'
-import { usagePeriodHours, usageRowsMax } from '../../domain/accounts/usage.ts'
+} from '../../domain/accounts/usageQuery.ts'
+import { usagePeriodHours, usageRowsMax } from '../../domain/accounts/usageQuery.ts'
 import { defined } from '../../domain/defined.ts'
 import { isoSql } from '../isoSql.ts'
 import type { Row } from '../row.ts'

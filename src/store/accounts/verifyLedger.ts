@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { AnswerOf } from '../../schema/answerOf.ts'
-import type { verification } from '../../schema/operators/money.ts'
+import type { verification } from '../../schema/operators/operatorMoney.ts'
 import { withTransaction } from '../connection/transaction.ts'
 
 /** What does not agree: a thing about a task when it has a `task_id`, else about an account. */

@@ -1,7 +1,7 @@
 import type { CancelReason, SettleDeps, SettleInput } from '../tasks/ends.ts'
 import { cancelTask, failTask, settleTask } from '../tasks/ends.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
-import type { LostCall } from './beats.ts'
+import type { LostCall } from './beatStore.ts'
 import type { AttemptClose } from './closeAttempt.ts'
 import { closeAttempt, loseAttempt } from './closeAttempt.ts'
 import { extendLease } from './extendLease.ts'

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../domain/json.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import { runStatement } from '../connection/transaction.ts'
 import { unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
-import { lostSql, steadySql } from './beats.ts'
+import { lostSql, steadySql } from './beatStore.ts'
 
 /** The outcome of the call of attempt `n`. Attempts of a task are counted from 1. */
 export type AttemptClose = {

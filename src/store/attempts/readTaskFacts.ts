@@ -9,7 +9,7 @@ import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { channelsOf } from '../../domain/upstream/channel.ts'
 import { failureSql } from '../tasks/readTask.ts'
-import { lostSql } from './beats.ts'
+import { lostSql } from './beatStore.ts'
 
 export type FactsDeps = {
   readonly pool: Pool

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import type { ListPage } from '../../domain/lists/list.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
-import type { channel } from '../../schema/operators/channels.ts'
+import type { channel } from '../../schema/operators/operatorChannels.ts'
 import { isoSql } from '../isoSql.ts'
 import type { Page } from '../readPage.ts'
 import { readPage } from '../readPage.ts'

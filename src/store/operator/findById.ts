@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
-import type { found } from '../../schema/operators/overview.ts'
+import type { found } from '../../schema/operators/operatorOverview.ts'
 import type { Row } from '../row.ts'
 import { keyDigestsOf } from '../tasks/keyDigests.ts'
 import { isKept } from '../tasks/readTask.ts'

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { ListPage } from '../../domain/lists/list.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
-import type { entry } from '../../schema/operators/money.ts'
+import type { entry } from '../../schema/operators/operatorMoney.ts'
 import { isoSql } from '../isoSql.ts'
 import type { Conditions, Page } from '../readPage.ts'
 import { readPage } from '../readPage.ts'

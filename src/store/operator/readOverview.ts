@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { AnswerOf } from '../../schema/answerOf.ts'
-import type { overview } from '../../schema/operators/overview.ts'
+import type { overview } from '../../schema/operators/operatorOverview.ts'
 import { isoSql } from '../isoSql.ts'
 
 /** What runs now. */

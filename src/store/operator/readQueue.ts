@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
-import type { queue } from '../../schema/operators/overview.ts'
+import type { queue } from '../../schema/operators/operatorOverview.ts'
 import { isoSql } from '../isoSql.ts'
 
 /** Who waits for what. */

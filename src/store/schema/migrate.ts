@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { Client, DatabaseError } from 'pg'
-import { insertAudit } from '../audit.ts'
+import { insertAudit } from '../auditRows.ts'
 
 /** One numbered file of `migrations/`. `checksum` is the SHA-256 of its text in lower-case hex. */
 type Migration = {

@@ -4,10 +4,10 @@ import type { BudgetState } from '../../domain/accounts/budget.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { TaskTerms } from '../../domain/tasks/taskTerms.ts'
 import { DatabaseError } from 'pg'
-import type { OverLimit, RequestsState } from '../../domain/accounts/limits.ts'
+import type { OverLimit, RequestsState } from '../../domain/accounts/accountLimits.ts'
 import { defined } from '../../domain/defined.ts'
 import { readBudget } from '../accounts/budgets.ts'
-import type { LimitsRow } from '../accounts/limits.ts'
+import type { LimitsRow } from '../accounts/setLimits.ts'
 import { runStatement } from '../connection/transaction.ts'
 
 /** A task to insert. Digests have 32 bytes. */

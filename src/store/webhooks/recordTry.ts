@@ -5,7 +5,7 @@ import { defined } from '../../domain/defined.ts'
 import type { Verdict } from '../../domain/webhooks/retries.ts'
 import { runStatement } from '../connection/transaction.ts'
 import { isoSql } from '../isoSql.ts'
-import { endPending } from './webhooks.ts'
+import { endPending } from './webhookRows.ts'
 
 /** What came of a try: a status when the receiver answered, an error when it did not. */
 export type TryOutcome = {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { ListPage } from '../../domain/lists/list.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
-import type { webhook } from '../../schema/operators/webhooks.ts'
+import type { webhook } from '../../schema/operators/operatorWebhooks.ts'
 import { isoSql } from '../isoSql.ts'
 import type { Page } from '../readPage.ts'
 import { readPage } from '../readPage.ts'

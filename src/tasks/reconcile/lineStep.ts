@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { claimForLine, makeDue } from '../../store/reconcile/claims.ts'
-import type { Beats } from '../beats.ts'
-import type { DirectRuns } from '../directRuns.ts'
+import { claimForLine, makeDue } from '../../store/tasks/dueTasks.ts'
+import type { Beats } from '../produce/beats.ts'
+import type { DirectRuns } from '../produce/directRuns.ts'
 import type { ReconcileStep } from './reconciler.ts'
 
 const batchMax = 100

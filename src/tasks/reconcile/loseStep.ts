@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { AttemptStore } from '../../store/attempts/attemptStore.ts'
-import { lostCalls } from '../../store/attempts/beats.ts'
+import { lostCalls } from '../../store/attempts/beatStore.ts'
 import type { ReconcileStep } from './reconciler.ts'
 
 const batchMax = 100

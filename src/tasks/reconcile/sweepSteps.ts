@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import { keptInputBytesMax } from '../../domain/limits.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
-import { purgeTasks } from '../../store/reconcile/purgeTasks.ts'
+import { purgeTasks } from '../../store/tasks/purgeTasks.ts'
 import {
   dropExcessInputs,
   forgetRequests,
   forgetUploads,
   takeUploads,
-} from '../../store/reconcile/uploads.ts'
-import { endPending, forgetWebhooks } from '../../store/webhooks/webhooks.ts'
+} from '../../store/uploads.ts'
+import { endPending, forgetWebhooks } from '../../store/webhooks/webhookRows.ts'
 import type { ReconcileStep } from './reconciler.ts'
 import { inParallel } from './reconciler.ts'
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
-import { storeAnswer } from '../../../src/tasks/storedAnswer.ts'
+import { storeAnswer } from '../../../src/tasks/produce/storedAnswer.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
 import { quiet } from '../quiet.ts'
 import { succeeded } from '../upstream/countedUpstream.ts'

@@ -4,7 +4,7 @@ import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import type { AttemptStore } from '../../../src/store/attempts/attemptStore.ts'
 import { createAttemptStore } from '../../../src/store/attempts/attemptStore.ts'
-import type { EndedRow } from '../../../src/store/tasks/endTail.ts'
+import type { EndedRow } from '../../../src/store/tasks/afterEnd.ts'
 import type {
   OpenedAttempt,
   OpenInput,

@@ -6,7 +6,7 @@ import { newWebhookId } from '../../../src/domain/webhooks/webhook.ts'
 import type { DeliveryJson } from '../../../src/store/webhooks/deliveries.ts'
 import { listDeliveries } from '../../../src/store/webhooks/deliveries.ts'
 import { claimDue } from '../../../src/store/webhooks/claimDue.ts'
-import { insertWebhook } from '../../../src/store/webhooks/webhooks.ts'
+import { insertWebhook } from '../../../src/store/webhooks/webhookRows.ts'
 import type { AttemptWorld } from './attemptWorld.ts'
 import { insertTask } from './insertTask.ts'
 

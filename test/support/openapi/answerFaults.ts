@@ -47,7 +47,7 @@ async function describedBy(byAdmin: boolean): Promise<Described> {
   if (known !== undefined) return known
   const { createDescribedAnswers } = await import('./describedAnswers.ts')
   const document = byAdmin
-    ? (await import('../../../src/admin/routes.ts')).createAdminDocument()
+    ? (await import('../../../src/admin/operatorRoutes.ts')).createAdminDocument()
     : undefined
   const made = createDescribedAnswers(document)
   described.set(byAdmin, made)

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
-import type { CliContext } from '../../../src/cli/context.ts'
-import { operate } from '../../../src/wiring/cli.ts'
+import type { CliContext } from '../../../src/cli/cliContext.ts'
+import { operate } from '../../../src/wiring/cliProcess.ts'
 
 export type CliRun = {
   readonly exitCode: number

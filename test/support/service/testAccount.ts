@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { newAccountId } from '../../../src/domain/accounts/account.ts'
-import { createAccount } from '../../../src/store/accounts/accounts.ts'
+import { createAccount } from '../../../src/store/accounts/accountRows.ts'
 import type { NewApiKey } from '../../../src/store/accounts/apiKeys.ts'
 import { createKey } from '../../../src/store/accounts/apiKeys.ts'
-import type { Pepper } from '../../../src/tasks/apiKeys.ts'
-import { newKeyId, newSecret } from '../../../src/tasks/apiKeys.ts'
+import type { Pepper } from '../../../src/tasks/keySecrets.ts'
+import { newKeyId, newSecret } from '../../../src/tasks/keySecrets.ts'
 
 /** An account with one API key. */
 export type TestAccount = {

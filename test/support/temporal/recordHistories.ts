@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ProduceResult } from '../../../src/tasks/produceImage.ts'
+import type { ProduceResult } from '../../../src/tasks/produce/produceImage.ts'
 import { cancelWorkflow, fetchHistory } from '../../../src/temporal/runs.ts'
 import type { Script, TemporalWorld } from './temporalWorld.ts'
 import {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
-import { startSimulator } from '../../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
 import type { Family, ImageMimeType } from '../../../src/domain/models/models.ts'

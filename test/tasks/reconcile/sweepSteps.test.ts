@@ -6,7 +6,7 @@ import {
   forgetUploads,
   openUpload,
   takeUploads,
-} from '../../../src/store/reconcile/uploads.ts'
+} from '../../../src/store/uploads.ts'
 import type { ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
 import { createSweepSteps } from '../../../src/tasks/reconcile/sweepSteps.ts'
 import { insertTask } from '../../support/database/insertTask.ts'

@@ -77,7 +77,7 @@ create function request_taken(b balance, at timestamptz) returns timestamptz lan
   select greatest(b.requests_tat, at) + b.requests_interval
 $$;
 
--- The limits and how long the refill of all requests still takes, as `LimitsRow` in src/store/accounts/limits.ts.
+-- The limits and how long the refill of all requests still takes, as `LimitsRow` in src/store/accounts/setLimits.ts.
 create function account_limits(b balance) returns json language sql as $$
   select json_build_object(
     'requests', case when b.requests_limit is not null then json_build_object(
@@ -268,7 +268,7 @@ create table task (
   check ((status = 'succeeded') = (answer_id is not null)),
   check (open_attempt is null or (open_attempt = attempts and completed_at is null))
 ) with (fillfactor = 70);
--- For the lists of tasks, newest first (src/store/tasks/listTasks.ts), with every column of a filter: the lists read the
+-- For the lists of tasks, newest first (src/store/tasks/taskLists.ts), with every column of a filter: the lists read the
 -- rows of what they show alone.
 create index task_account on task (account_id, created_at, task_id)
   include (status, model, action, failure_code, expires_at, purge_at);
@@ -281,7 +281,7 @@ create index task_key on task (key_digest) where key_digest is not null;
 -- What an account holds, and how many live tasks it has.
 -- Its condition differs from that of `task_due`, so that PostgreSQL never looks for an account's tasks among all live ones.
 create index task_live on task (account_id) include (credits) where completed_at is null;
--- The live tasks that are due for a check by the reconciler (src/store/reconcile/claims.ts).
+-- The live tasks that are due for a check by the reconciler (src/store/tasks/dueTasks.ts).
 create index task_due on task (next_check_at) where status in ('queued', 'processing');
 create index task_purge on task (purge_at) where purge_at is not null;
 -- A failed task can be retried once, even if two retries begin at the same moment.
@@ -333,7 +333,7 @@ create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
 -- One row for each process that makes upstream calls. The process sends a beat every second while it runs, and
 -- deletes its row when it stops. The open calls of a process without a row, or with an old beat, are lost
--- (src/store/attempts/beats.ts).
+-- (src/store/attempts/beatStore.ts).
 create table worker_process (
   -- A random id for each start of a process.
   process_id text primary key,

@@ -12,8 +12,8 @@ import { ledgerOf } from './ledger.js'
 import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
 
 /** @import { Reading } from '../admin.js' */
-/** @import { AccountJson } from '../../../store/accounts/accounts.ts' */
-/** @import { UsageJson } from '../../../operations/usage.ts' */
+/** @import { AccountJson } from '../../../store/accounts/accountRows.ts' */
+/** @import { UsageJson } from '../../../operations/countUsage.ts' */
 
 const shownDays = 14
 const dayMs = 86_400_000

@@ -8,7 +8,7 @@ import { accountLink, numberText } from '../parts/texts.js'
 import { limitFields, limitsOf, limitsText, modelsOf } from './limits.js'
 
 /** @import { Columns } from '../parts/table.js' */
-/** @import { AccountJson } from '../../../store/accounts/accounts.ts' */
+/** @import { AccountJson } from '../../../store/accounts/accountRows.ts' */
 
 /**
  * All accounts, newest first.

@@ -4,7 +4,7 @@ import { listing } from '../parts/listing.js'
 import { code, state, when } from '../parts/texts.js'
 
 /** @import { Columns } from '../parts/table.js' */
-/** @import { AuditJson } from '../../../store/audit.ts' */
+/** @import { AuditJson } from '../../../store/auditRows.ts' */
 
 /**
  * Who changed what, newest first.

@@ -1,6 +1,6 @@
 import { words } from 'words'
 
-/** @import { AccountJson } from '../../../store/accounts/accounts.ts' */
+/** @import { AccountJson } from '../../../store/accounts/accountRows.ts' */
 /** @import { Field } from '../parts/act.js' */
 
 /**

@@ -10,7 +10,7 @@ import { nameIn, numberText } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { Columns } from '../parts/table.js' */
-/** @import { UsageJson } from '../../../operations/usage.ts' */
+/** @import { UsageJson } from '../../../operations/countUsage.ts' */
 
 /** @typedef {UsageJson['data'][number]} Line */
 

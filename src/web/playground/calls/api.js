@@ -1,7 +1,7 @@
 import { apiAddress, callApi } from '../../shared/callApi.js'
 
 /** @import { z } from 'zod' */
-/** @import { account } from '../../../schema/answers/account.ts' */
+/** @import { account } from '../../../schema/answers/accountAnswer.ts' */
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 /** @import { Model } from '../form/models.js' */
 

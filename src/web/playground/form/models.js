@@ -1,6 +1,6 @@
 /** @import { z } from 'zod' */
 /** @import { ModelId } from '../../../domain/models/models.ts' */
-/** @import { model } from '../../../schema/answers/models.ts' */
+/** @import { model } from '../../../schema/answers/modelsAnswer.ts' */
 
 /**
  * @typedef {z.infer<typeof model>} Model

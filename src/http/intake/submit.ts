@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Caller } from '../../domain/accounts/account.ts'
+import type { RequestsState } from '../../domain/accounts/accountLimits.ts'
+import {
+  nextRequestSeconds,
+  requestsRemaining,
+  windowSeconds,
+} from '../../domain/accounts/accountLimits.ts'
+import { defined } from '../../domain/defined.ts'
+import type { RequestFailure } from '../../domain/failure.ts'
+import { newUploadId } from '../../domain/ids.ts'
+import type { NewBlob } from '../../domain/ports/blobStore.ts'
+import { NothingWrittenError } from '../../domain/nothingWrittenError.ts'
+import type { Result } from '../../domain/result.ts'
+import type { InputImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
+import type { ParamNames } from '../../domain/tasks/checkSupported.ts'
+import { readTraceparent } from '../../domain/tasks/traceparent.ts'
+import type { AcceptInput, Accepted } from '../../tasks/acceptTask.ts'
+import type { AccountHandler, ApiContext, ApiParts, HttpFailure, RouteContext } from '../context.ts'
+import type { BodyOptions } from './body.ts'
+import { readIdempotencyKey } from './idempotencyKey.ts'
+import { freeMemory } from '../../bytes/freeMemory.ts'
+
+/**
+ * Makes the handler of a route that makes a task: reads the idempotency key, receives the body with `receive`, stores
+ * the images, accepts the request as a task, and answers with `answer`.
+ */
+export function acceptTask(
+  receive: Receive,
+  answer: AnswerAccepted,
+): (parts: ApiParts) => AccountHandler {
+  return (parts) => async (context, caller) => {
+    const key = readIdempotencyKey(context.req)
+    if (!key.ok) return key.failure
+    const entry = { context, caller, parts, ...defined({ key: key.value }) }
+    const accepted = await receiveAndAccept(entry, receive)
+    return accepted.ok ? answer(context, parts, accepted.value) : accepted.failure
+  }
+}
+
+/** Reads and validates the body of one route. */
+export type Receive = (
+  context: RouteContext,
+  options: BodyOptions,
+) => Promise<Result<Received, RequestFailure>>
+
+type Received = { readonly request: UnstoredRequest; readonly paramNames?: ParamNames }
+
+/** Answers an accepted request. */
+type AnswerAccepted = (
+  context: ApiContext,
+  parts: ApiParts,
+  accepted: Accepted,
+) => Promise<HttpFailure | undefined>
+
+type Entry = {
+  readonly context: RouteContext
+  readonly caller: Caller
+  readonly parts: ApiParts
+  readonly key?: Uint8Array
+}
+
+/**
+ * Receives a request and accepts it. This is a function of its own so that the request and its images go out of scope
+ * when it returns: a synchronous answer may take minutes, and they must not stay in memory for so long.
+ */
+async function receiveAndAccept(
+  entry: Entry,
+  receive: Receive,
+): Promise<Result<Accepted, RequestFailure>> {
+  const { context, caller, parts } = entry
+  const room = parts.largeBodies.open(caller.accountId)
+  try {
+    const limitBytes = parts.config.ingressLimitBytes
+    const received = await receive(context, { limitBytes, room })
+    if (!received.ok) return received
+    const accepted = await storeAndAccept(entry, received.value)
+    // The images are parts of the body. If its memory waited for V8 to collect it, the next large bodies would come first
+    // and take as much again. Not after an error: a write that failed may still be under way.
+    for (const { content } of received.value.request.inputs) freeMemory(content)
+    return accepted
+  } finally {
+    room.end()
+  }
+}
+
+/**
+ * Accepts a valid request. Stores its images in one upload before that, unless it would make no new task: what is refused
+ * or repeated writes nothing.
+ */
+async function storeAndAccept(
+  entry: Entry,
+  { request, paramNames }: Received,
+): Promise<Result<Accepted, RequestFailure>> {
+  const { context, caller, parts, key } = entry
+  const uploadId = newUploadId('input')
+  const inputs: InputImage[] = []
+  for (const [i, { mimeType, content }] of request.inputs.entries()) {
+    const sha256 = await sha256Of(content)
+    inputs.push({ blobKey: `${uploadId}/${i}`, mimeType, bytes: content.length, sha256 })
+  }
+  const input: AcceptInput = {
+    caller,
+    request: { ...request, inputs },
+    requestId: context.state.requestId,
+    ...defined({
+      idempotencyKey: key,
+      traceparent: readTraceparent(context.get('traceparent')),
+      paramNames,
+    }),
+  }
+  if (inputs.length === 0) return accept(entry, input)
+  const answer = await parts.tasks.answerWithoutTask(input)
+  if (answer !== undefined) return noted(entry, answer)
+  return withUpload(entry, uploadId, async () => {
+    await parts.blobs.put(
+      ...request.inputs.map(({ content }, i): NewBlob => [`${uploadId}/${i}`, content]),
+    )
+    return accept(entry, { ...input, uploadId })
+  })
+}
+
+/**
+ * Runs `work`, which stores blobs in an upload and makes a task of it. The row of the upload is written before its first
+ * blob, so that the sweep finds whatever a process leaves behind that is killed in between. If there is no new task, the
+ * upload is discarded at the end.
+ */
+async function withUpload<Value>(
+  { context, parts }: Entry,
+  uploadId: string,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    await parts.tasks.openUpload(uploadId)
+    return await work()
+  } finally {
+    if (context.state.replayed !== false) {
+      // An error here does not change the answer: the sweep deletes the upload when it is `uploadGraceMs` old.
+      const { requestId, route } = context.state
+      const report = (error: unknown) => parts.reportError?.(error, { requestId, route })
+      await parts.tasks.discardUpload(uploadId).catch(report)
+    }
+  }
+}
+
+/** Hashing this many bytes takes about four milliseconds. */
+const sliceBytes = 4 * 1024 * 1024
+
+/** Returns the hash in lower-case hex. The event loop turns between two slices. */
+async function sha256Of(content: Uint8Array): Promise<string> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < content.length; at += sliceBytes) {
+    if (at > 0) await nextTurn()
+    hash.update(content.subarray(at, at + sliceBytes))
+  }
+  return hash.digest('hex')
+}
+
+async function accept(entry: Entry, input: AcceptInput): Promise<Result<Accepted, RequestFailure>> {
+  const { context, parts, key } = entry
+  // If `accept` throws, the task may exist nevertheless. A client that sends its request again without a key would
+  // then make a second task.
+  context.state.retryIsUnsafe = key === undefined
+  const accepted = await parts.tasks.accept(input).catch((error: unknown) => {
+    if (error instanceof NothingWrittenError) context.state.retryIsUnsafe = false
+    throw error
+  })
+  return noted(entry, accepted)
+}
+
+/** Notes what every answer to a request says of its task and of the limits of its account. */
+function noted(
+  { context, key }: Entry,
+  accepted: Result<Accepted, RequestFailure>,
+): Result<Accepted, RequestFailure> {
+  const requests = accepted.ok ? accepted.value.requests : requestsOf(accepted.failure)
+  if (requests !== undefined) context.set(rateLimitHeaders(requests))
+  if (!accepted.ok) {
+    context.state.retryIsUnsafe = false
+    return accepted
+  }
+  // From now on an upstream call may be running, so a retry can pay for the same work twice. Without a key, a retry
+  // makes a second task. With a key, a retry joins this task, but only until the key becomes free. It becomes free
+  // when the task of a synchronous call fails and the client is expected to try again (`tailSql` in `afterEnd.ts`), and
+  // when the task's record is purged.
+  context.state.retryIsUnsafe = true
+  context.state.taskId = accepted.value.taskId
+  context.state.replayed = accepted.value.replayed
+  if (key !== undefined) context.set('Idempotent-Replayed', String(accepted.value.replayed))
+  return accepted
+}
+
+/** Returns the limit of requests that a refusal tells the client. */
+function requestsOf(failure: RequestFailure): RequestsState | undefined {
+  return 'requests' in failure ? failure.requests : undefined
+}
+
+/**
+ * Returns the headers that tell a client the limit of requests of its account, by the draft
+ * "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers-11). `t` is the time for which `r` stands:
+ * after it, one request more fits.
+ */
+function rateLimitHeaders(requests: RequestsState): Readonly<Record<string, string>> {
+  return {
+    'RateLimit-Policy': `"requests";q=${requests.limit};w=${windowSeconds(requests)}`,
+    RateLimit: `"requests";r=${requestsRemaining(requests)};t=${nextRequestSeconds(requests)}`,
+  }
+}

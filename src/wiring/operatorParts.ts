@@ -1,0 +1,59 @@
+import type { Config, Environment } from '../config/environment.ts'
+import { required } from '../config/environment.ts'
+import type { OperatorSettings } from '../config/operatorSettings.ts'
+import { readOperatorSettings } from '../config/operatorSettings.ts'
+import { workflowIdOf } from '../domain/ids.ts'
+import { builtInCapabilities } from '../domain/models/capabilities.ts'
+import type { CheckDeps } from '../operations/channels.ts'
+import type { KeyDeps } from '../operations/keys.ts'
+import type { OperationDeps } from '../operations/operation.ts'
+import type { QueueDeps } from '../operations/overview.ts'
+import type { CancelDeps, ListTasksDeps, RetryDeps, ShowTaskDeps } from '../operations/tasks.ts'
+
+/** What every operation works with: who asks, PostgreSQL, and the parts. */
+export type Operator = OperationDeps & OperatorParts
+
+export type OperatorParts = Omit<
+  CancelDeps & CheckDeps & KeyDeps & ListTasksDeps & QueueDeps & RetryDeps & ShowTaskDeps,
+  keyof OperationDeps
+>
+
+/**
+ * Creates these parts. The operator's file is read once, when an operation first needs it. `environment` has the
+ * credentials of its channels. Temporal's client and calls upstream are loaded when they are used, because that takes
+ * time. Rows of tasks get no addresses of images.
+ */
+export function createOperatorParts(config: Config, environment: Environment): OperatorParts {
+  const { operatorFilePath } = config
+  let read: OperatorSettings | undefined
+  const settings = () => {
+    const path = required(operatorFilePath, 'DARKROOM_CONFIG')
+    return (read ??= readOperatorSettings(path, { withKeys: false }, environment))
+  }
+  return {
+    pepper: () => required(config.keyPeppers?.[0], 'KEY_PEPPER'),
+    lifetimes: config,
+    capabilities: () =>
+      operatorFilePath === undefined ? builtInCapabilities : settings().capabilities,
+    channels: () => (operatorFilePath === undefined ? [] : settings().channels),
+    terms: () => {
+      const { channels, prices, capabilities } = settings()
+      const taskDeadlineMs = config.taskDeadlineSeconds * 1_000
+      return { channels, prices, capabilities, taskDeadlineMs }
+    },
+    checkChannel: async (name) => {
+      const channel = settings().channels.find((each) => each.name === name)
+      if (channel === undefined) return undefined
+      return (await import('../upstream/checkChannel.ts')).checkChannel(channel)
+    },
+    workflowUrl: (taskId) => {
+      const base = config.temporalUiUrl?.replace(/\/+$/, '')
+      const path = `workflows/${encodeURIComponent(workflowIdOf(taskId))}`
+      return base && `${base}/namespaces/${config.temporalNamespace}/${path}`
+    },
+    endRuns: async (taskIds) => {
+      if (config.temporalAddress === undefined || taskIds.length === 0) return
+      await (await import('./operateTemporal.ts')).cancelRuns(config, taskIds)
+    },
+  }
+}

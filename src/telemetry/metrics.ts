@@ -94,8 +94,8 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     'Workflow starts left to the reconciler.',
     ['reason'],
   )
-  const offers = counter(
-    'darkroom_offers_total',
+  const directRuns = counter(
+    'darkroom_direct_runs_total',
     'Tasks that workers carried out without Temporal, by what came of it.',
     ['result'],
   )
@@ -134,7 +134,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     refunds.inc({ model }, 0)
     refundedCredits.inc({ model }, 0)
   }
-  for (const result of directResults) offers.inc({ result }, 0)
+  for (const result of directResults) directRuns.inc({ result }, 0)
   for (const outcome of tryOutcomes) tries.inc({ outcome }, 0)
 
   return {
@@ -161,7 +161,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     unknownWord: (channel: string) => unknownWords.inc({ channel }),
     finding: (finding: string, count: number) => findings.inc({ finding }, count),
     startLeft: (reason: string) => startsLeft.inc({ reason }),
-    offer: (result: DirectResult) => offers.inc({ result }),
+    directRun: (result: DirectResult) => directRuns.inc({ result }),
     putFailed: () => putsFailed.inc(),
     refund: (model: ModelId, credits: number) => {
       refunds.inc({ model })

@@ -6,6 +6,7 @@ import { adminRoutes } from '../../src/admin/operatorRoutes.ts'
 import { collect } from '../support/byteStreams.ts'
 import { errorResponse } from '../support/clients/responses.ts'
 import { adminSecrets, createAdminClient } from '../support/service/adminClient.ts'
+import { unknownIds } from '../support/unknownIds.ts'
 import { calmService } from '../support/service/calmService.ts'
 
 const { adminUrl: url } = await calmService()
@@ -17,7 +18,9 @@ const keyed = adminRoutes
   .map(({ method, path, access }) => ({
     method,
     access,
-    path: path.replace('{n}', '1').replaceAll(/\{(\w+)\}/g, 'no_$1'),
+    path: path
+      .replace('{n}', '1')
+      .replaceAll(/\{(\w+)\}/g, (_, name: string) => unknownIds[name] ?? `no_${name}`),
   }))
 const contents = keyed.filter(({ path }) => /\/(?:request|image)/.test(path))
 const changes = keyed.filter(({ method }) => method !== 'GET')

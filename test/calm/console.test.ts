@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import { insertTestWebhook } from '../support/database/testWebhooks.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { seriousProblems } from '../support/web/browser.ts'
 import { useConsoleWorld } from '../support/web/consoleWorld.ts'
+import { createWebhookClient } from '../support/webhooks/webhookClient.ts'
 
 const model = 'familyb-image-2-vip'
 const views = ['overview', 'queue', 'accounts', 'channels', 'webhooks', 'usage', 'audit']
@@ -148,7 +148,7 @@ describe('the console', () => {
     await service.pool.query(
       `insert into attempt (task_id, n, channel, model, answer_id, process_id, via, lease_until,
          closed_at, class, reason, http_status, vendor_code)
-       select $1, n, $2, $3, 'none', 'none', 'offer', now(), now(), 'declined', 'forbidden', 403, 'odd_code'
+       select $1, n, $2, $3, 'none', 'none', 'direct', now(), now(), 'declined', 'forbidden', 403, 'odd_code'
        from generate_series(100, 106) n`,
       [taskId, name, model],
     )
@@ -211,12 +211,15 @@ describe('the console', () => {
        from generate_series(1, 100) n`,
       [account.accountId],
     )
-    const webhookId = await insertTestWebhook(service.pool, account.accountId, 'https://old.test/')
+    const { webhook_id: webhookId } = await createWebhookClient(service, account).register(
+      'https://old.test/',
+    )
+    // Under the key of the service: a process does not start when a webhook has one that it does not know.
     await service.pool.query(
       `insert into webhook (webhook_id, account_id, url, events, status, key_id, created_at)
-       select 'wh_' || left(md5(n || $1), 24), $1, 'https://new.test/', '{}', 'disabled', 'w1', now() + n * interval '1 s'
-       from generate_series(1, 100) n`,
-      [account.accountId],
+       select 'wh_' || left(md5(n || $1), 24), $1, 'https://new.test/', '{}', 'disabled', key_id, now() + n * interval '1 s'
+       from generate_series(1, 100) n, webhook where webhook_id = $2`,
+      [account.accountId, webhookId],
     )
     await world.inConsole(async ({ page, show, press, change, see }) => {
       await show(`accounts/${account.name}`)
@@ -230,7 +233,9 @@ describe('the console', () => {
       await see('https://old.test/')
       await change('Disable')
       await see('disabled')
-      expect(await page.getByRole('button', { name: 'Disable', exact: true }).count()).toBe(0)
+      // The dialog has a button of this name too, until it is closed.
+      const buttons = page.getByRole('button', { name: 'Disable', exact: true })
+      await expect.poll(() => buttons.count()).toBe(0)
     })
     await service.pool.query('delete from webhook where account_id = $1', [account.accountId])
   })

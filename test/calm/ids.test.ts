@@ -6,6 +6,7 @@ import { routes } from '../../src/http/routes.ts'
 import { adminSecrets } from '../support/service/adminClient.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { closedContext, runDarkroom } from '../support/service/darkroomCli.ts'
+import { unknownIds } from '../support/unknownIds.ts'
 
 // The one table of every place that takes an id. An id of the wrong form is wrong usage wherever it is written; one of
 // the right form that nothing has is not found.
@@ -13,14 +14,6 @@ import { closedContext, runDarkroom } from '../support/service/darkroomCli.ts'
 const service = await calmService()
 const account = await service.account()
 
-/** An id that nothing has, of each kind. */
-const unknown: Readonly<Record<string, string>> = {
-  account_id: `acct_${'0'.repeat(16)}`,
-  key_id: `key_${'0'.repeat(16)}`,
-  task_id: `task_${'0'.repeat(32)}`,
-  webhook_id: `wh_${'0'.repeat(24)}`,
-  delivery_id: `whd_${'0'.repeat(32)}`,
-}
 const wrong = ['1', 'task_1', 'wh_none', '%00', 'null', "'; drop table task --"]
 const wrongFor = (id: string) => [...wrong, `${id}0`, id.slice(0, -1), id.toUpperCase(), `${id}%0A`]
 
@@ -53,7 +46,7 @@ const filled = (path: string, name = '', value = '') =>
   path.replaceAll(/\{(\w+)\}/g, (_, each: string) =>
     each === name
       ? value
-      : encodeURIComponent(unknown[each] ?? (each === 'n' ? '1' : account.name)),
+      : encodeURIComponent(unknownIds[each] ?? (each === 'n' ? '1' : account.name)),
   )
 
 const api = { url: service.url, secret: account.secret }
@@ -80,7 +73,7 @@ it('ids are taken by routes of both APIs', () => {
 
 describe('an id in a path is 400 and named when it has the wrong form, and else 404 [ext-7]', () => {
   it.each(inPath)('%s %s: %s', async (_method, path, name, target, route) => {
-    for (const value of wrongFor(unknown[name] ?? '')) {
+    for (const value of wrongFor(unknownIds[name] ?? '')) {
       const answer = await ask(target, route, filled(path, name, value))
       expect([value, answer.status]).toEqual([value, 400])
       // The short envelope of the lookups has no field for the name.
@@ -102,7 +95,7 @@ describe('an id in `after` is 400 and named, of whatever form [ext-7]', () => {
 })
 
 it('a signed address is one 404, whatever its id [asset-3]', async () => {
-  for (const taskId of [unknown['task_id'], 'task_1']) {
+  for (const taskId of [unknownIds['task_id'], 'task_1']) {
     const path = `/v1/assets/${taskId}/image.png`
     expect((await fetch(`${service.url}${path}?exp=1&kid=k&sig=x`)).status).toBe(404)
   }
@@ -129,7 +122,9 @@ describe('a command that takes an id', () => {
         long ?? '',
       ]),
     ].flatMap(([name = '', option = '']) => {
-      const id = option === '--id' || called === 'task find' ? undefined : names[name]
+      // The pages of lists are tried in test/cli/pages.test.ts.
+      const isOther = option === '--id' || option === '--after' || called === 'task find'
+      const id = isOther ? undefined : names[name]
       return id === undefined ? [] : [[called, option, id] as const]
     })
     return [...found, ...command.commands.flatMap((each) => takers(each, [...path, each.name()]))]
@@ -148,12 +143,12 @@ describe('a command that takes an id', () => {
         const args = [...called.split(' '), ...(option === '' ? [] : [option]), id]
         return runDarkroom([...args, ...(more[called] ?? [])], service.environment)
       }
-      for (const id of ['1', 'x_1', `${unknown[name]}0`]) {
+      for (const id of ['1', 'x_1', `${unknownIds[name]}0`]) {
         const { exitCode, stdout, stderr } = await run(id)
         expect([id, exitCode, stdout]).toEqual([id, 2, ''])
         expect(stderr).not.toBe('')
       }
-      const { exitCode, stdout } = await run(unknown[name] ?? '')
+      const { exitCode, stdout } = await run(unknownIds[name] ?? '')
       expect([exitCode, stdout]).toEqual([1, ''])
     },
   )

@@ -45,7 +45,7 @@ describe('overview', () => {
     await pool.query(
       `insert into attempt (task_id, n, channel, model, answer_id, process_id, via, lease_until,
         closed_at, class, reason)
-      select $1, n, 'b-old', 'm', 'an' || n, 'pr', 'offer', now(), now() - n * interval '40 minutes', 'refused', 'rate_limited'
+      select $1, n, 'b-old', 'm', 'an' || n, 'pr', 'direct', now(), now() - n * interval '40 minutes', 'refused', 'rate_limited'
       from generate_series(2, 3) n`,
       [taskId],
     )

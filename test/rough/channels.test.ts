@@ -226,7 +226,7 @@ describe('a synchronous task that its first call decides', () => {
     expect(await hasRun(taskId)).toBe(false)
     const shown = await show(taskId)
     expect(shown.workflow_url).toBeUndefined()
-    expect(viasOf(shown)).toEqual(['offer'])
+    expect(viasOf(shown)).toEqual(['direct'])
     await service.pool.query('delete from cooldown')
   })
 })
@@ -250,7 +250,7 @@ describe('a synchronous task that must go on', () => {
       'succeeded image',
     ])
     const shown = await show(taskId)
-    expect(viasOf(shown)).toEqual(['offer', 'workflow'])
+    expect(viasOf(shown)).toEqual(['direct', 'workflow'])
     expect(shown.workflow_url).toContain(taskId)
     const replayed = await json('task', 'replay', taskId)
     expect(replayed).toMatchObject({ replays: true })
@@ -320,7 +320,7 @@ describe('while Temporal is unreachable', () => {
 
     way.cut(false)
     expect((await client.ended(waiting)).status).toBe('succeeded')
-    expect(viasOf(await show(waiting))).toEqual(['offer', 'workflow'])
+    expect(viasOf(await show(waiting))).toEqual(['direct', 'workflow'])
     await until('its run', async () => ((await hasRun(waiting)) ? true : undefined))
     for (const taskId of submitted) expect(await hasRun(taskId)).toBe(false)
   }, 90_000)

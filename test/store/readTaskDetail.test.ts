@@ -53,7 +53,7 @@ describe('the timeline of a task', () => {
   it('dates the run by its own calls, and not by the calls before it', async () => {
     const attempts = await createTestAttempts(database.pool)
     const { taskId } = await insertTask(database.pool)
-    await openAttempt(attempts, taskId, { via: 'offer' })
+    await openAttempt(attempts, taskId, { via: 'direct' })
     const evidence = { reason: 'server_error', httpStatus: 502, latencyMs: 12 } as const
     await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
     await database.pool.query('update task set started_at = now() where task_id = $1', [taskId])

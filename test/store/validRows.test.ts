@@ -8,7 +8,7 @@ beforeAll(async () => {
   const { taskId } = await insertTask(database.pool)
   await database.pool.query(
     `insert into attempt (task_id, n, channel, model, answer_id, lease_until, process_id, via)
-     values ($1, 1, 'b-main', 'familyb-image-2-vip', 'ans_x', now(), 'p', 'offer')`,
+     values ($1, 1, 'b-main', 'familyb-image-2-vip', 'ans_x', now(), 'p', 'direct')`,
     [taskId],
   )
 })

@@ -27,7 +27,7 @@ function running(produce: Produce) {
   const direct = createDirectRuns({
     ...quiet,
     pool: world.pool,
-    metrics: { ...quiet.metrics, offer: (result) => results.push(result) },
+    metrics: { ...quiet.metrics, directRun: (result) => results.push(result) },
     produceImage: ({ taskId, onStage }) => produce(taskId, () => onStage?.(calling)),
     slots: { A: 1, B: 2 },
     stopping: stopping.signal,

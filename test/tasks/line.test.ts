@@ -35,7 +35,7 @@ async function openLine(name: string, concurrencyMax = 1) {
     const direct = createDirectRuns({
       ...quiet,
       pool: world.pool,
-      metrics: { ...quiet.metrics, offer: (result) => results.push(result) },
+      metrics: { ...quiet.metrics, directRun: (result) => results.push(result) },
       produceImage: createTestProduceImage({
         attempts: { ...attempts, readTaskFacts: reads },
         channels: [channel],

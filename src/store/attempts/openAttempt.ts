@@ -5,8 +5,8 @@ import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { runStatement } from '../connection/transaction.ts'
 
-/** How a task came to the process that works on it: through the activity of its run, or without a run (`offer`). */
-export type Via = 'offer' | 'workflow'
+/** How a task came to the process that works on it: through the activity of its run, or without a run (`direct`). */
+export type Via = 'direct' | 'workflow'
 
 export type OpenInput = {
   readonly taskId: string

@@ -42,7 +42,7 @@ export function createDirectRuns(deps: DirectRunsDeps) {
     const result = await deps
       .produceImage({
         taskId,
-        via: 'offer',
+        via: 'direct',
         firstOf: family,
         signal: deps.stopping,
         onStage: ({ stage }) => {
@@ -53,7 +53,7 @@ export function createDirectRuns(deps: DirectRunsDeps) {
         onUnexpected(taskId, error)
         return { kind: 'error' } as const
       })
-    deps.metrics.offer(result.kind)
+    deps.metrics.directRun(result.kind)
     const delayMs = delayOf(result, called)
     if (delayMs !== undefined) await makeDue(deps.pool, taskId, delayMs)
   }

@@ -99,7 +99,7 @@ async function standInLine(
   const step = await takeStep(deps, input, looked, enter, withFull(found.facts, awaited))
   if (step.kind !== 'wait' || step.inLine === undefined) return step
   const waiter = { accountId, sync, model, channels: step.inLine }
-  const staysHere = input.via === 'offer' && sync
+  const staysHere = input.via === 'direct' && sync
   const limitMs = staysHere && !hasTurn ? deadlineAtMs - nowMs : lineMsMax
   const ask = async (): Promise<Step | NoTurn | undefined> => {
     const read = deps.attempts.readTaskFacts(input.taskId)

@@ -354,8 +354,8 @@ create table attempt (
   answer_id text not null,
   -- The process that makes the call.
   process_id text not null,
-  -- How the task came to the process: in a direct run (`offer`), or through the activity of its workflow.
-  via text not null check (via in ('offer', 'workflow')),
+  -- How the task came to the process: in a direct run (`direct`), or through the activity of its workflow.
+  via text not null check (via in ('direct', 'workflow')),
 
   opened_at timestamptz not null default clock_timestamp(),
   -- The lease. Until this time an open attempt takes a place on its channel.

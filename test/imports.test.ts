@@ -22,7 +22,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
 
   // Temporal: workflows run in a sandbox and reach the outside through activities only.
-  workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],
+  workflows: ['src/domain', '@temporalio/workflow'],
   activities: [
     'src/domain',
     'src/tasks',
@@ -55,7 +55,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/operations',
     'src/schema',
     'src/bytes',
-    'types:src/wiring/operatorParts.ts',
     'koa',
     'zod',
     'node',
@@ -99,8 +98,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/operations',
     'types:src/store',
     'types:src/temporal/worker/replay.ts',
-    'types:src/wiring/cliService.ts',
-    'types:src/wiring/operatorParts.ts',
     'commander',
     'node',
   ],

@@ -30,6 +30,14 @@ export type ProduceArgument = {
   readonly giveUp?: boolean
 }
 
+/** The activities. Histories contain their names, so these names must never change. */
+export type Activities = {
+  /** Brings a task to its end. A wait is a failure, after which Temporal runs it again. */
+  readonly produceImage: (argument: ProduceArgument) => Promise<ImageTaskResult>
+  /** Cancels a task. Resolves to false when a call may have done work. */
+  readonly cancelTask: (argument: { readonly taskId: string }) => Promise<boolean>
+}
+
 /** The name of the status query. Use it in Temporal's UI or CLI: `temporal workflow query --type status`. */
 export const statusQueryName = 'status'
 export type ImageTaskStatus = {

@@ -9,8 +9,8 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { Activities } from '../activities/createActivities.ts'
 import type {
+  Activities,
   ImageTaskInput,
   ImageTaskResult,
   ImageTaskStatus,

@@ -1,8 +1,8 @@
 import type { AdminKey, Authorize } from './authorize.ts'
 import type { ApiDeps } from '../http/context.ts'
 import type { Route } from '../http/route.ts'
+import type { Operator } from '../operations/operator.ts'
 import type { ContentDeps } from '../operations/taskContents.ts'
-import type { Operator } from '../wiring/operatorParts.ts'
 import type { ByteBudget } from '../bytes/byteBudget.ts'
 
 /** Everything that the admin API needs. `src/wiring/adminProcess.ts` provides it. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { fields } from './answer.ts'
 import { createCommand } from './createCommand.ts'
-import type { CliContext } from './cliContext.ts'
+import type { CliContext, MigratedTemporal } from './cliContext.ts'
 
 /** `migrate`: updates the schema of PostgreSQL and the namespace of Temporal. A second run changes nothing. */
 export function migrateCommand(context: CliContext): Command {
@@ -27,18 +27,13 @@ export function migrateCommand(context: CliContext): Command {
   })
 }
 
-const namespaceStates = {
+const namespaceStates: Readonly<Record<MigratedTemporal['state'], string>> = {
   made: 'created',
   lengthened: 'retention extended',
   present: 'up to date',
-} as const
+}
 
-function sentenceOf(temporal: {
-  readonly namespace: string
-  readonly state: keyof typeof namespaceStates
-  readonly search_attributes: readonly string[]
-}): string {
-  const { namespace, state, search_attributes: names } = temporal
+function sentenceOf({ namespace, state, search_attributes: names }: MigratedTemporal): string {
   const added = names.length === 0 ? 'up to date' : `added ${names.join(', ')}`
   return `namespace ${namespace}: ${namespaceStates[state]}; search attributes: ${added}`
 }

@@ -1,9 +1,9 @@
+import type { CliService } from '../cli/cliContext.ts'
 import type { CliStreams } from '../cli/runCli.ts'
 import { runCli } from '../cli/runCli.ts'
 import { inheritedEnvironment } from '../config/environment.ts'
 import type { Installation } from '../config/runtimeFile.ts'
 import { findInstallation } from '../config/runtimeFile.ts'
-import type { CliService } from './cliService.ts'
 import { createCliService } from './cliService.ts'
 
 /** Runs one command and returns its exit code. */

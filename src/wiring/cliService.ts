@@ -1,15 +1,15 @@
 import type { Pool } from 'pg'
+import type { CliService } from '../cli/cliContext.ts'
 import { cliActor } from './cliActor.ts'
 import type { Config, Environment } from '../config/environment.ts'
 import { readConfig } from '../config/environment.ts'
 import { databasesOf, reached } from './databases.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import { assetUrl } from '../http/assetUrl.ts'
-import type { Operator, OperatorParts } from './operatorParts.ts'
+import type { OperatorParts } from '../operations/operator.ts'
 import { createOperatorParts } from './operatorParts.ts'
 import { createPool } from '../store/connection/pool.ts'
 import { migrate, requireSchema } from '../store/schema/migrate.ts'
-import type { HistoryEvents } from '../temporal/worker/replay.ts'
 
 /** Limit for connecting. Short, because the CLI must report an unreachable database within 5 s. */
 const connectTimeoutMs = 2_000
@@ -17,14 +17,12 @@ const connectionsMax = 4
 /** Limit for one statement. Long, because `ledger verify` and `key budget` read much of the ledger. */
 const statementTimeoutMs = 600_000
 
-export type CliService = ReturnType<typeof createCliService>
-
 /**
  * Creates what the operator's commands work with. It connects when a command asks for something, and the error of a
  * part that cannot be reached names the variable with its address. Temporal, calls upstream and the operator's file
  * are loaded only by the commands that use them, because that takes time.
  */
-export function createCliService(environment: Environment) {
+export function createCliService(environment: Environment): CliService {
   const config = readConfig(environment, 'cli')
   const parts: OperatorParts = {
     ...createOperatorParts(config, environment),
@@ -36,15 +34,12 @@ export function createCliService(environment: Environment) {
   }
   let connected: Promise<Pool> | undefined
   return {
-    /** What needs no PostgreSQL. */
     parts,
-    /** Connects to PostgreSQL. */
-    operator: async (): Promise<Operator> => ({
+    operator: async () => ({
       ...parts,
       pool: await (connected ??= connect(config)),
       actor: cliActor(config.actor),
     }),
-    /** Updates the schema, and Temporal unless TEMPORAL_ADDRESS is not set. */
     migrate: async () => {
       const session = sessionOf(config)
       const { applied } = await reached(session, () =>
@@ -58,12 +53,9 @@ export function createCliService(environment: Environment) {
       const { migrateTemporal } = await import('./operateTemporal.ts')
       return { applied, temporal: await migrateTemporal(config) }
     },
-    /** Returns the history of a task's newest run in Temporal's JSON, or `undefined` when there is no run. */
-    fetchHistory: async (taskId: string) =>
+    fetchHistory: async (taskId) =>
       (await import('./operateTemporal.ts')).readHistory(config, taskId),
-    /** Returns how this checkout's workflow code differs from a history, or `undefined` when it does not. */
-    replayTask: async (events: HistoryEvents) =>
-      (await import('../temporal/worker/replay.ts')).replayTask(events),
+    replayTask: async (events) => (await import('../temporal/worker/replay.ts')).replayTask(events),
     close: async () => (await connected)?.end(),
   }
 }

@@ -4,22 +4,10 @@ import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { workflowIdOf } from '../domain/ids.ts'
 import { builtInCapabilities } from '../domain/models/capabilities.ts'
-import type { CheckDeps } from '../operations/channels.ts'
-import type { KeyDeps } from '../operations/keys.ts'
-import type { OperationDeps } from '../operations/operation.ts'
-import type { QueueDeps } from '../operations/overview.ts'
-import type { CancelDeps, ListTasksDeps, RetryDeps, ShowTaskDeps } from '../operations/tasks.ts'
-
-/** What every operation works with: who asks, PostgreSQL, and the parts. */
-export type Operator = OperationDeps & OperatorParts
-
-export type OperatorParts = Omit<
-  CancelDeps & CheckDeps & KeyDeps & ListTasksDeps & QueueDeps & RetryDeps & ShowTaskDeps,
-  keyof OperationDeps
->
+import type { OperatorParts } from '../operations/operator.ts'
 
 /**
- * Creates these parts. The operator's file is read once, when an operation first needs it. `environment` has the
+ * Creates what operations need besides PostgreSQL. The operator's file is read once, when an operation first needs it. `environment` has the
  * credentials of its channels. Temporal's client and calls upstream are loaded when they are used, because that takes
  * time. Rows of tasks get no addresses of images.
  */

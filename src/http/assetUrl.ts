@@ -1,7 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { SigningKey, SigningKeys } from './context.ts'
 import type { ImageMimeType } from '../domain/models/models.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
+
+/**
+ * The first key signs new URLs. Every key verifies. So an operator can add a new first key, and URLs signed
+ * with an older key stay valid.
+ */
+export type SigningKeys = readonly [SigningKey, ...SigningKey[]]
+export type SigningKey = { readonly id: string; readonly secret: string }
 
 /**
  * The version of the signed text. The signed text contains its version. Change the version when the signed text

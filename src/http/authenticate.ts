@@ -1,14 +1,21 @@
 import type { IncomingMessage } from 'node:http'
-import type { AccountHandler, ApiDeps, ApiParts } from './context.ts'
+import type { ApiDeps, ApiParts } from './apiParts.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { Route } from './route.ts'
+import type { HttpFailure } from './errors.ts'
+import type { Route, RouteContext } from './route.ts'
 
 export type AccountRoute = Omit<Route, 'access' | 'handler'> & {
   readonly handler: (parts: ApiParts) => AccountHandler
 }
+
+/** A `Handler` that also gets whose key the request has. */
+export type AccountHandler = (
+  context: RouteContext,
+  caller: Caller,
+) => Promise<HttpFailure | undefined>
 
 /**
  * Makes a route that needs an API key. The key is checked before the handler is called, and so before any of the body

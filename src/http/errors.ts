@@ -1,13 +1,41 @@
 import { sendJson } from './answers/sendBody.ts'
-import type { ApiContext, ApiState, HttpFailure } from './context.ts'
+import type { ApiContext, ApiState } from './requestState.ts'
 import { overLimitSeconds, overLimitText } from '../domain/accounts/accountLimits.ts'
 import { assertNever } from '../domain/assertNever.ts'
+import type { RequestFailure } from '../domain/failure.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import type { ErrorName, NamedError } from './errorNames.ts'
 import { namedError } from './errorNames.ts'
 
 // The one place that makes the answer to every failure: type, text and headers. Status and code are in the table of
 // `errorNames.ts`.
+
+/** Why a request does not get the answer it asked for. `errorReply` translates each failure to HTTP. */
+export type HttpFailure =
+  | RequestFailure
+  | { readonly tag: 'too_many_waiters'; readonly retryAfterSeconds: number }
+  | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
+  /** What an operator asked for was not done, in the words of the operation. 404, or 409 unless a field is wrong. */
+  | { readonly tag: 'no_such'; readonly message: string }
+  | {
+      readonly tag: 'operation_refused'
+      readonly code: string
+      readonly message: string
+      readonly param?: string
+    }
+  /** Their texts are in the table of `errorNames.ts`. */
+  | {
+      readonly tag:
+        | 'generation_timeout'
+        | 'result_expired'
+        | 'asset_not_found'
+        | 'unknown_model'
+        | 'not_ready'
+        | 'internal_error'
+        | 'not_http'
+        | 'request_timeout'
+        | 'headers_too_large'
+    }
 
 /** Answers a request with a failure, in the envelope of its route. */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {

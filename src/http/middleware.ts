@@ -1,12 +1,45 @@
 import cors from '@koa/cors'
 import type { Middleware } from 'koa'
 import { answerHeaders } from './answers/answerHeaders.ts'
-import type { ApiDeps, ApiState, Observation } from './context.ts'
+import type { ApiState } from './requestState.ts'
 import { defined } from '../domain/defined.ts'
 import { randomText } from '../domain/ids.ts'
 import { writeFailure } from './errors.ts'
 
 // The middleware that every request passes before its route. `apiApp.ts` uses it in the order of this file.
+
+/** Who is told of requests. */
+export type RequestObservers = {
+  /** Called once per request, when its answer has been sent or its client has left. Must not throw. */
+  readonly observe?: (seen: Observation) => void
+  /** Called with every error that is a bug or an outage. Must not throw. */
+  readonly reportError?: (error: unknown, request: ReportedRequest) => void
+}
+
+/** One request, for the access log and the metrics. It never contains text that the client wrote. */
+export type Observation = {
+  /** The pattern of the route. `unmatched` when no route matches the request. */
+  readonly route: string
+  /**
+   * One of the methods that Node's parser knows. It refuses every other one, so that no client can invent labels of a
+   * metric.
+   */
+  readonly method: string
+  /** 499 when the client left before the whole answer was sent. */
+  readonly status: number
+  readonly durationMs: number
+  readonly requestId: string
+  readonly accountId?: string
+  readonly keyId?: string
+  readonly taskId?: string
+  /**
+   * False when the request made a new task, true when its key named an earlier task, absent when it did
+   * neither.
+   */
+  readonly replayed?: boolean
+}
+
+type ReportedRequest = { readonly requestId: string; readonly route: string }
 
 /**
  * Gives the request its id and the headers that every answer has. The client's own `x-request-id` is ignored:
@@ -28,7 +61,7 @@ export function newRequestId(): string {
 }
 
 /** Calls `observe` once for each request, when the answer has been sent or the client has left. */
-export function observeRequest(deps: Pick<ApiDeps, 'observe'>): Middleware<ApiState> {
+export function observeRequest(deps: RequestObservers): Middleware<ApiState> {
   return async (context, next) => {
     const startedAtMs = performance.now()
     const { state, res, method } = context
@@ -82,7 +115,7 @@ const preflightMaxAgeSeconds = 7200
  * Catches thrown errors. A thrown error is a bug or an outage: the operator gets a full report, and the
  * client gets a 500 that contains no detail of the error.
  */
-export function catchErrors(deps: Pick<ApiDeps, 'reportError'>): Middleware<ApiState> {
+export function catchErrors(deps: RequestObservers): Middleware<ApiState> {
   return async (context, next) => {
     try {
       await next()

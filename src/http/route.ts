@@ -1,7 +1,8 @@
 import type { z } from 'zod'
 import type { HeaderUse } from './answers/answerHeaders.ts'
-import type { Handler } from './context.ts'
+import type { HttpFailure } from './errors.ts'
 import type { ErrorName } from './errorNames.ts'
+import type { ApiContext } from './requestState.ts'
 
 /**
  * One route of a process, and all that is said about it: `router.ts` serves it, `apiDocument.ts` describes it, and every
@@ -42,6 +43,12 @@ export type Route<Parts = never> = {
   readonly errorHeaders?: readonly HeaderUse[]
   readonly handler: (parts: Parts) => Handler
 }
+
+/** Sends the answer and returns `undefined`, or returns a failure. `router.ts` answers with that failure. */
+export type Handler = (context: RouteContext) => Promise<HttpFailure | undefined>
+
+/** The context inside a route, with the parameters of its path. */
+export type RouteContext = ApiContext & { params: Readonly<Record<string, string>> }
 
 /** Routes that the description shows together. */
 export type RouteGroup<Parts = never> = {

@@ -1,8 +1,8 @@
 import { Router } from '@koa/router'
 import type Koa from 'koa'
-import type { ApiState, Handler } from './context.ts'
+import type { ApiState } from './requestState.ts'
+import type { Handler, Route } from './route.ts'
 import { writeFailure } from './errors.ts'
-import type { Route } from './route.ts'
 
 /** A route as the router needs it. */
 export type ServedRoute = Pick<Route, 'method' | 'envelope'> & {

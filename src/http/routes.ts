@@ -1,5 +1,6 @@
 import type Koa from 'koa'
-import type { ApiParts, ApiState } from './context.ts'
+import type { ApiParts } from './apiParts.ts'
+import type { ApiState } from './requestState.ts'
 import { createPage, createShared, engineProgress } from './pages/pages.ts'
 import type { Route, RouteGroup } from './route.ts'
 import type { ServedRoute } from './router.ts'

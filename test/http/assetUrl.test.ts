@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { TaskView } from '../../src/domain/tasks/task.ts'
 import { assetUrl, isAssetUrl } from '../../src/http/assetUrl.ts'
-import type { SigningKeys } from '../../src/http/context.ts'
+import type { SigningKeys } from '../../src/http/assetUrl.ts'
 
 describe('the signature of an asset URL', () => {
   const old = { id: 'old', secret: randomBytes(32).toString('hex') }

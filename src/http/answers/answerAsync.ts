@@ -1,5 +1,6 @@
 import { pollIntervalSeconds } from '../../domain/tasks/pollAfter.ts'
-import type { ApiContext, ApiParts } from '../context.ts'
+import type { ApiContext } from '../requestState.ts'
+import type { ApiParts } from '../apiParts.ts'
 import type { Accepted } from '../../tasks/acceptTask.ts'
 import { sendJson } from './sendBody.ts'
 

@@ -4,7 +4,8 @@ import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.
 import { publicStatus, taskRecord } from '../../domain/tasks/taskRecord.ts'
 import { nativeByUrl } from '../../domain/upstream/nativeResponse.ts'
 import { assetUrl } from '../assetUrl.ts'
-import type { ApiContext, ApiParts } from '../context.ts'
+import type { ApiContext } from '../requestState.ts'
+import type { ApiParts } from '../apiParts.ts'
 
 /** Returns the record of a task as clients see it, with its result if it has one. */
 export function recordOf(parts: RecordParts, task: TaskView): TaskRecord {

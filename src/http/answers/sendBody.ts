@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import type { FoundBlob } from '../../domain/ports/blobStore.ts'
-import type { ApiContext } from '../context.ts'
+import type { ApiContext } from '../requestState.ts'
 
 /**
  * Sends a JSON answer. Koa would add a charset to the content type, but `application/json` has none (RFC

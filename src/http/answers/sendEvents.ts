@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { ApiContext } from '../context.ts'
+import type { ApiContext } from '../requestState.ts'
 
 /** One event. `data` must not contain a line break. */
 export type StreamEvent = {

@@ -2,7 +2,8 @@ import type { TaskView } from '../../domain/tasks/task.ts'
 import { splitAtImage } from '../../domain/upstream/nativeResponse.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
 import { base64Length, encodeBase64 } from '../../bytes/base64.ts'
-import type { ApiContext, ApiParts } from '../context.ts'
+import type { ApiContext } from '../requestState.ts'
+import type { ApiParts } from '../apiParts.ts'
 import { sendStream } from './sendBody.ts'
 
 /**

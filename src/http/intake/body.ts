@@ -6,7 +6,7 @@ import type { ByteRoom } from '../../bytes/byteBudget.ts'
 import { createByteCollector } from '../../bytes/byteCollector.ts'
 import type { ContentCoding } from '../../bytes/codings.ts'
 import { contentCoding, unpack } from '../../bytes/codings.ts'
-import type { ApiContext } from '../context.ts'
+import type { ApiContext } from '../requestState.ts'
 
 /** The first bytes of a body, which take no room in the budget. */
 export const freeBodyBytes = 64 * 1024

@@ -16,7 +16,7 @@ import {
   paramPath,
   unknownParameter,
 } from '../../domain/requestFailures.ts'
-import type { ApiContext } from '../context.ts'
+import type { ApiContext } from '../requestState.ts'
 import type { BodyOptions } from './body.ts'
 import { readBody, unreadable } from './body.ts'
 import type { PartHead } from './formParts.ts'

@@ -2,7 +2,7 @@ import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import type { IdName } from '../../domain/ids.ts'
 import { wrongId } from '../../domain/ids.ts'
-import type { RouteContext } from '../context.ts'
+import type { RouteContext } from '../route.ts'
 
 /** Every id that a path may have, by its name there, with its name in the context of a route. */
 const idsOfPaths = [

@@ -4,7 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { ApiContext, Handler } from '../context.ts'
+import type { ApiContext } from '../requestState.ts'
+import type { Handler } from '../route.ts'
 import { guideHtml } from './guide.ts'
 
 /** What all pages load, `/shared/…`. */

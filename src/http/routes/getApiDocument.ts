@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { createApiDocument } from '../apiDocument.ts'
-import type { ApiParts, Handler } from '../context.ts'
-import type { Route, RouteGroup } from '../route.ts'
+import type { ApiParts } from '../apiParts.ts'
+import type { Handler, Route, RouteGroup } from '../route.ts'
 import { json } from '../route.ts'
 
 /** What the routes that describe the API and the admin API have in common. */

@@ -6,7 +6,7 @@ import type { Price } from '../../domain/models/prices.ts'
 import { shownPrices } from '../../domain/models/shownPrices.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { model, modelList } from '../../schema/answers/modelsAnswer.ts'
-import type { ApiParts } from '../context.ts'
+import type { ApiParts } from '../apiParts.ts'
 import { jsonRoute } from '../extensionRoute.ts'
 
 export const listModelsRoute = jsonRoute({

@@ -3,7 +3,7 @@ import { endEventId, parseEventId } from '../../domain/tasks/taskEvents.ts'
 import { taskId } from '../../schema/answers/recordAnswer.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendEvents } from '../answers/sendEvents.ts'
-import { tooManyWaiters } from '../answers/clientWaits.ts'
+import { tooManyWaiters } from '../clientWaits.ts'
 import { extensionRoute } from '../extensionRoute.ts'
 import { requestedTask } from './getTask.ts'
 

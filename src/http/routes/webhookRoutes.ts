@@ -13,9 +13,9 @@ import {
 } from '../../schema/answers/webhookAnswer.ts'
 import { invalidValue } from '../../domain/requestFailures.ts'
 import { deliveriesQuery, newWebhook, webhooksQuery } from '../../schema/webhookRequest.ts'
-import type { ApiParts, RouteContext } from '../context.ts'
+import type { ApiParts } from '../apiParts.ts'
+import type { Route, RouteContext } from '../route.ts'
 import { jsonRoute } from '../extensionRoute.ts'
-import type { Route } from '../route.ts'
 
 /** What the routes of one webhook have in common. */
 const ofWebhook = { params: { webhook_id: webhookId }, errors: ['webhook_not_found'] } as const

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { StreamEvent } from '../../../src/http/answers/sendEvents.ts'
 import { sendEvents } from '../../../src/http/answers/sendEvents.ts'
-import type { ApiState } from '../../../src/http/context.ts'
+import type { ApiState } from '../../../src/http/requestState.ts'
 import { listen } from '../../support/upstream/testServers.ts'
 import { until } from '../../support/timing.ts'
 

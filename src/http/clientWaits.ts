@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { TaskView } from '../../domain/tasks/task.ts'
-import type { Accepted } from '../../tasks/acceptTask.ts'
-import type { TaskService } from '../../tasks/taskService.ts'
+import type { TaskView } from '../domain/tasks/task.ts'
+import type { Accepted } from '../tasks/acceptTask.ts'
+import type { TaskService } from '../tasks/taskService.ts'
 
 /** The clients of this API process that wait for a task: synchronous calls, lookups and event streams. */
 export type ClientWaits = ReturnType<typeof createClientWaits>

@@ -6,7 +6,7 @@ import type { Price } from '../domain/models/prices.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { RequestObservers } from './middleware.ts'
-import type { AccountReads } from '../store/accounts/accountStore.ts'
+import type { AccountReads } from '../store/accountReads.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import type { TaskView } from '../domain/tasks/task.ts'
 import { readTask } from '../store/tasks/readTask.ts'
-import type { TaskEnds } from '../store/tasks/taskEnds.ts'
 import { retryFor } from './timeLimits.ts'
+import type { TaskWatches } from './watchTasks.ts'
 
-export type AwaitEndDeps = { readonly pool: Pool; readonly ends: Pick<TaskEnds, 'watch'> }
+export type AwaitEndDeps = { readonly pool: Pool; readonly watches: Pick<TaskWatches, 'watch'> }
 
 /**
  * Waits until a task has ended or the signal aborts. Returns the task as it is at that moment, or `missing` when the
@@ -15,19 +15,19 @@ export type AwaitEndDeps = { readonly pool: Pool; readonly ends: Pick<TaskEnds, 
  * find a task that has not ended.
  */
 export async function awaitEnd(
-  { pool, ends }: AwaitEndDeps,
+  { pool, watches }: AwaitEndDeps,
   taskId: string,
   signal: AbortSignal,
   { isNew = false }: { readonly isNew?: boolean } = {},
 ): Promise<TaskView | 'missing'> {
-  const watch = ends.watch(taskId)
+  const watch = watches.watch(taskId)
   try {
-    if (isNew) await watch.next(signal)
+    if (isNew) await watch.next(signal, 'live')
     for (;;) {
       const view = await readWatched(pool, taskId, signal)
       if (view === undefined) return 'missing'
       if (view.completedAtMs !== undefined || signal.aborted) return view
-      await watch.next(signal)
+      await watch.next(signal, 'live')
     }
   } finally {
     watch.stop()

@@ -23,7 +23,7 @@ export async function* followTask(
   signal: AbortSignal,
   lastId?: number,
 ): AsyncGenerator<TaskEvent, void, undefined> {
-  const watch = deps.ends.watch(taskId)
+  const watch = deps.watches.watch(taskId)
   try {
     let row = await readWatched(deps.pool, taskId, signal)
     let readAtMs = performance.now()
@@ -45,7 +45,8 @@ export async function* followTask(
         yield { id, task }
       }
       if (task.completedAtMs !== undefined || signal.aborted) return
-      if (await watch.next(signal, task.status === 'processing' ? progressMs : undefined)) {
+      const limitMs = task.status === 'processing' ? progressMs : undefined
+      if (await watch.next(signal, task.status, limitMs)) {
         row = await readWatched(deps.pool, taskId, signal)
         readAtMs = performance.now()
       }

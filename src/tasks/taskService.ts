@@ -7,6 +7,7 @@ import type { CancelTaskDeps } from './cancelTask.ts'
 import { cancelLeftTask, cancelOwnTask } from './cancelTask.ts'
 import { followTask } from './followTask.ts'
 import { createRefusedModels } from './refusedModels.ts'
+import type { TaskWatches } from './watchTasks.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { uploadGraceMs } from '../domain/limits.ts'
@@ -15,11 +16,10 @@ import { fail, succeed } from '../domain/result.ts'
 import type { RunStage, TaskView } from '../domain/tasks/task.ts'
 import { discardUpload, openUpload } from '../store/uploads.ts'
 import { readTask } from '../store/tasks/readTask.ts'
-import type { TaskEnds } from '../store/tasks/taskEnds.ts'
 
 type TaskServiceDeps = Omit<AcceptTaskDeps, 'refusedModels'> &
   CancelTaskDeps & {
-    readonly ends: TaskEnds
+    readonly watches: TaskWatches
     readonly peppers: readonly Pepper[]
     readonly runStage: (taskId: string) => Promise<RunStage | undefined>
   }

@@ -15,8 +15,8 @@ import { openApp } from './app.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { cancelTask } from '../store/tasks/ends.ts'
-import { createTaskEnds } from '../store/tasks/taskEnds.ts'
-import { createAccountReads } from '../store/accounts/accountStore.ts'
+import { createTaskWatches } from '../tasks/watchTasks.ts'
+import { createAccountReads } from '../store/accountReads.ts'
 import { readTaskOfImage } from '../store/tasks/readTask.ts'
 import type { StartRuns } from '../tasks/produce/startRuns.ts'
 import { createStartRuns } from '../tasks/produce/startRuns.ts'
@@ -39,7 +39,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     startQueueDepth: () => starts.underWay(),
   })
   const starts = createStartRuns(app)
-  const { tasks, ends } = taskServiceOf(app, starts)
+  const { tasks, watches } = taskServiceOf(app, starts)
   const webhooks = await createApiWebhooks(app)
   const stopping = new AbortController()
   const look = createReadiness(app)
@@ -74,7 +74,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       await closeServer(server, config.syncDeadlineSeconds * 1000 + drainExtraMs)
       await starts.idle()
       await internal.close()
-      await ends.close()
+      await watches.close()
       await app.close()
     },
   }
@@ -83,7 +83,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
 /** What the routes share, and the part that wakes those who wait for the end of a task. */
 function taskServiceOf(app: App, starts: StartRuns) {
   const { config, log, pool, temporal, operatorSettings, messages } = app
-  const ends = createTaskEnds({
+  const watches = createTaskWatches({
     pool,
     hear: messages.hear,
     onError: (error) => log.warn('waiting tasks not read', { error }),
@@ -91,7 +91,7 @@ function taskServiceOf(app: App, starts: StartRuns) {
   const tasks = createTaskService({
     ...operatorSettings,
     pool,
-    ends,
+    watches,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
     cancelTask: (taskId, reason) => cancelTask({ ...config, ...app }, taskId, reason),
     endRun: (taskId) => void cancelWorkflow(temporal, taskId),
@@ -100,7 +100,7 @@ function taskServiceOf(app: App, starts: StartRuns) {
     // No answer waits for this. What gets lost here is started by the reconciler.
     onAccepted: (start) => (start.sync ? messages.announceSyncTask(start) : starts.start(start)),
   })
-  return { tasks, ends }
+  return { tasks, watches }
 }
 
 function apiDepsOf(

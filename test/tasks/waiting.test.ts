@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import { openMessages } from '../../src/store/connection/messages.ts'
-import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
+import { createTaskWatches } from '../../src/tasks/watchTasks.ts'
 import { awaitEnd } from '../../src/tasks/awaitEnd.ts'
 import type { TaskEvent } from '../../src/tasks/followTask.ts'
 import { followTask } from '../../src/tasks/followTask.ts'
@@ -27,11 +27,11 @@ async function openProcesses(polls: { readonly pollMs?: number } = { pollMs: 600
     return messages
   }
   const { hear } = await open('task_end')
-  const ends = createTaskEnds({ pool, hear, onError: () => {}, ...polls })
-  onTestFinished(ends.close)
+  const watches = createTaskWatches({ pool, hear, onError: () => {}, ...polls })
+  onTestFinished(watches.close)
   const { announceEnd } = await open('sync_task')
   const attempts = await createTestAttempts(pool, undefined, announceEnd)
-  return { deps: { pool, ends, capabilities: builtInCapabilities }, attempts }
+  return { deps: { pool, watches, capabilities: builtInCapabilities }, attempts }
 }
 
 /** Returns the backends of PostgreSQL that listen for ends. */
@@ -64,6 +64,26 @@ it('an end is found within a second when its notification is lost [wait-8]', asy
   await silent.failTask(taskId, failure, 0)
   expect(await timed(() => waiting)).toBeLessThan(5_000)
   expect(await waiting).toMatchObject({ status: 'failed' })
+})
+
+it('who waits for an end reads the task once only, however many polls find it live', async () => {
+  const { deps, attempts } = await openProcesses({ pollMs: 20 })
+  const { taskId } = await insertTask(database.pool)
+  const query = vi.spyOn(deps.pool, 'query')
+  onTestFinished(() => query.mockRestore())
+  const sent = (name: string) =>
+    query.mock.calls.filter(([config]) => JSON.stringify(config).includes(`"name":"${name}"`))
+      .length
+  const waiting = awaitEnd(deps, taskId, limit(), { isNew: true })
+  await expect.poll(() => sent('find-changed')).toBeGreaterThan(2)
+  await openAttempt(attempts, taskId)
+  const polls = sent('find-changed')
+  await expect.poll(() => sent('find-changed')).toBeGreaterThan(polls + 2)
+  expect(sent('read-task')).toBe(0)
+  await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence: { reason: 'no_image' } })
+  await attempts.failTask(taskId, failure, 1)
+  expect(await waiting).toMatchObject({ status: 'failed' })
+  expect(sent('read-task')).toBe(1)
 })
 
 it('a process that waits for an end listens again after its connection is lost', async () => {

@@ -11,7 +11,7 @@ import { setBudget } from '../../../src/store/accounts/budgets.ts'
 import { setLimits } from '../../../src/store/accounts/setLimits.ts'
 import { verifyLedger } from '../../../src/store/accounts/verifyLedger.ts'
 import { withTransaction } from '../../../src/store/connection/transaction.ts'
-import { createTaskEnds } from '../../../src/store/tasks/taskEnds.ts'
+import { createTaskWatches } from '../../../src/tasks/watchTasks.ts'
 import { createTaskService } from '../../../src/tasks/taskService.ts'
 import { editBody, formBody, formType, generateBody } from '../../support/clients/requestBodies.ts'
 import { editParts } from '../../support/clients/syncCalls.ts'
@@ -73,10 +73,10 @@ async function openApi(changed: Partial<Caller> = {}) {
   const account = await createTestCaller(pool, 10_000)
   const { keyId } = await issueTestKey(pool, account.accountId, pepper)
   const caller: Caller = { accountId: account.accountId, keyId, ...changed }
-  const ends = createTaskEnds({ pool, hear: () => {}, onError: () => {} })
+  const watches = createTaskWatches({ pool, hear: () => {}, onError: () => {} })
   const service = createTaskService({
     pool,
-    ends,
+    watches,
     peppers: [pepper],
     capabilities: builtInCapabilities,
     prices: builtInPrices,
@@ -95,7 +95,7 @@ async function openApi(changed: Partial<Caller> = {}) {
   )
   onTestFinished(async () => {
     await api.close()
-    await ends.close()
+    await watches.close()
   })
   return { ...api, folder, blobs, caller, name: account.name, service }
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import type { UsageQuery } from '../../domain/accounts/usageQuery.ts'
-import type { TaskFilter } from '../tasks/taskLists.ts'
-import { listTasks } from '../tasks/taskLists.ts'
-import { readAccount } from './accountRows.ts'
-import { readUsage } from './readUsage.ts'
+import type { UsageQuery } from '../domain/accounts/usageQuery.ts'
+import type { TaskFilter } from './tasks/taskLists.ts'
+import { listTasks } from './tasks/taskLists.ts'
+import { readAccount } from './accounts/accountRows.ts'
+import { readUsage } from './accounts/readUsage.ts'
 
 /** For the routes by which clients read about their own account. */
 export function createAccountReads(pool: Pool) {

@@ -4,8 +4,11 @@ import { unreadableStoreMsMax } from '../../domain/limits.ts'
 import type { Family } from '../../domain/models/models.ts'
 import type { TaskStart } from '../../domain/tasks/taskStart.ts'
 import type { Row } from '../row.ts'
-import { isSyncSql } from './readTask.ts'
+import { isSyncSql } from '../taskRow.ts'
 
+// Every rule of `next_check_at` stands here, but for two: a new row is due after 2 seconds, and `open_attempt` plans the
+// check of a task for the end of the lease of its call, or for its hard end.
+//
 // A statement that claims due tasks also plans their next checks. So no task is claimed twice at once, whichever
 // worker claims, and a task whose worker dies is due again. The rows to claim are chosen in a materialized part of
 // the statement: PostgreSQL may run a plain subquery with a limit once per row, and then claims every row. The statements
@@ -19,6 +22,13 @@ const linePauseMsMax = 10_000
 const unstartedFirstMs = 2_000
 /** A task with a run: somebody may terminate it, and nothing tells Darkroom about it. */
 const startedFirstMs = 15_000
+
+/**
+ * The check of a task whose call has ended: by then its worker is so late that somebody else must look after the task.
+ * Sooner for a task without a run, because nobody except its worker continues it.
+ */
+export const afterCloseSql = `clock_timestamp() + case when started_at is null then interval '3 seconds'
+      else interval '30 seconds' end`
 
 /** The next check of a row of `task`. It comes no later than the row's deadline, and then its hard end. */
 function nextCheckSql(firstMs: number, mostMs = pauseMsMax): string {

@@ -1,13 +1,9 @@
 import type { Pool } from 'pg'
 import { keptInputBytesMax } from '../../domain/limits.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
+import { dropExcessInputs, forgetRequests } from '../../store/tasks/keptRequests.ts'
 import { purgeTasks } from '../../store/tasks/purgeTasks.ts'
-import {
-  dropExcessInputs,
-  forgetRequests,
-  forgetUploads,
-  takeUploads,
-} from '../../store/uploads.ts'
+import { forgetUploads, takeUploads } from '../../store/uploads.ts'
 import { endPending, forgetWebhooks } from '../../store/webhooks/webhookRows.ts'
 import type { ReconcileStep } from './reconciler.ts'
 import { inParallel } from './reconciler.ts'

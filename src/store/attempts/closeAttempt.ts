@@ -3,7 +3,9 @@ import { cooldownAfter } from '../../domain/gate/cooldown.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import { runStatement } from '../connection/transaction.ts'
+import { afterCloseSql } from '../tasks/dueTasks.ts'
 import { unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
+import { evidenceOf } from '../taskRow.ts'
 import { lostSql, steadySql } from './beatStore.ts'
 
 /** The outcome of the call of attempt `n`. Attempts of a task are counted from 1. */
@@ -84,19 +86,6 @@ function valuesOf(close: AttemptClose): unknown[] {
   ]
 }
 
-/** Returns the values of `reason`, `http_status`, `upstream_request_id` and `latency_ms`. */
-export function evidenceOf(evidence: OutcomeEvidence): readonly unknown[] {
-  const { reason, httpStatus, upstreamRequestId, latencyMs } = evidence
-  const latency = latencyMs === undefined ? null : Math.round(latencyMs)
-  return [reason, httpStatus ?? null, upstreamRequestId ?? null, latency]
-}
-
-/**
- * How long the worker of a task may be late before the reconciler looks after the task, in milliseconds. Shorter for a
- * task without a run, because nobody except its worker continues it.
- */
-const overdueMsSql = `case when started_at is null then 3000.0 else 30000.0 end`
-
 /**
  * Closes attempt $2 when it is open, whatever the task's status. The task is locked first (`locked`), and every other
  * part reads from it, so that this statement and `settleTask` cannot deadlock.
@@ -106,7 +95,7 @@ const overdueMsSql = `case when started_at is null then 3000.0 else 30000.0 end`
  * fault replaces a refusal, and a refusal leaves a fault as it is. Of two calls that end at once and do not see each
  * other's row, the later end counts.
  */
-const closeSql = closeWhere('true', 'for update', overdueMsSql, 'clock_timestamp()')
+const closeSql = closeWhere('true', 'for update', afterCloseSql, 'clock_timestamp()')
 
 /**
  * Leaves the task out when it is locked, because after a wait this statement would still see the beats from before the
@@ -116,11 +105,11 @@ const closeSql = closeWhere('true', 'for update', overdueMsSql, 'clock_timestamp
 const loseSql = closeWhere(
   `${lostSql} and ${steadySql('$18')}`,
   'for update skip locked',
-  '0',
+  'clock_timestamp()',
   `hard_end_at + ${unusedAnswerKeptSql}`,
 )
 
-function closeWhere(condition: string, lock: string, checkMs: string, sweepAfter: string): string {
+function closeWhere(condition: string, lock: string, checkAt: string, sweepAfter: string): string {
   return `
   with locked as materialized (
     select task_id as id, open_attempt as was_open, answer_id as published, completed_at as ended_at, hard_end_at
@@ -135,7 +124,7 @@ function closeWhere(condition: string, lock: string, checkMs: string, sweepAfter
   ), changed as (
     update task set open_attempt = null, work_possible = work_possible or $3 = 'unknown',
       native_rejection = coalesce($9, native_rejection),
-      next_check_at = least(next_check_at, clock_timestamp() + ${checkMs} * interval '1 millisecond')
+      next_check_at = least(next_check_at, ${checkAt})
     from closed where task_id = $1 and was_open = $2
   ), swept as (
     insert into upload as late (upload_id, kind, task_id, sweep_after)

@@ -8,7 +8,7 @@ import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { channelsOf } from '../../domain/upstream/channel.ts'
-import { failureSql } from '../tasks/readTask.ts'
+import { failureSql } from '../taskRow.ts'
 import { lostSql } from './beatStore.ts'
 
 export type FactsDeps = {

@@ -4,7 +4,7 @@ import type { AnswerOf } from '../../schema/answerOf.ts'
 import type { found } from '../../schema/operators/operatorOverview.ts'
 import type { Row } from '../row.ts'
 import { keyDigestsOf } from '../tasks/keyDigests.ts'
-import { isKept } from '../tasks/readTask.ts'
+import { isKept } from '../taskRow.ts'
 
 /** What an id belongs to. */
 export type Found = AnswerOf<typeof found>

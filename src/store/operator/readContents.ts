@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
-import { isKept } from '../tasks/readTask.ts'
+import { isKept } from '../taskRow.ts'
 
 /** Reads what a client asked for. `undefined`: it is no longer stored. `unknown`: there is no such task. */
 export async function readRequest(

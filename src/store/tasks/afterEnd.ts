@@ -1,7 +1,7 @@
 import type { ModelId } from '../../domain/models/models.ts'
 import { newDeliveryIdSql } from '../webhooks/deliveries.ts'
 import { downloadGraceSql, unusedAnswerKeptSql } from './lifetimes.ts'
-import { isSyncSql } from './readTask.ts'
+import { isSyncSql } from '../taskRow.ts'
 
 /** The columns of an ended task that `tailSql` reads, besides `channel`: that of its answer, or of its last attempt. */
 export const endedSql = `task_id, account_id, key_id, route, model, credits, refunded, retry_of, status, created_at,

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { isKept } from './readTask.ts'
+import { isKept } from '../taskRow.ts'
 
 /** The task that an idempotency key names. */
 export type KeyedTask = {

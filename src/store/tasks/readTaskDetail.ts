@@ -4,8 +4,8 @@ import type { TaskView } from '../../domain/tasks/task.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
 import type { taskStory } from '../../schema/operators/operatorTasks.ts'
 import { isoSql } from '../isoSql.ts'
-import type { TaskViewRow } from './readTask.ts'
-import { isKept, taskViewColumns } from './readTask.ts'
+import type { TaskViewRow } from '../taskRow.ts'
+import { isKept, taskViewColumns } from '../taskRow.ts'
 
 /** Everything about one task except its prompt. */
 export type TaskDetail = {

@@ -3,7 +3,7 @@ import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskTerms } from '../../domain/tasks/taskTerms.ts'
 import type { ImageRequest, Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
-import { isKept } from './readTask.ts'
+import { isKept } from '../taskRow.ts'
 
 export type RetryInput = {
   /** The failed task. */

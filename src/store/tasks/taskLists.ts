@@ -9,8 +9,8 @@ import type { PublicStatus, TaskView } from '../../domain/tasks/task.ts'
 import type { Conditions, Page } from '../readPage.ts'
 import { readPage, sinceCondition } from '../readPage.ts'
 import { keyDigestsOf } from './keyDigests.ts'
-import type { TaskViewRow } from './readTask.ts'
-import { isKept, taskViewColumns } from './readTask.ts'
+import type { TaskViewRow } from '../taskRow.ts'
+import { isKept, taskViewColumns } from '../taskRow.ts'
 
 // Lists read the ids of their rows from indexes that hold every column of a filter, and then only these rows. A filter
 // that matches nothing reads the whole index of the account, or of all: about 0.2 s for a million tasks.

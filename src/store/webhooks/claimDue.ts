@@ -3,8 +3,8 @@ import { defined } from '../../domain/defined.ts'
 import type { ClaimedDelivery } from '../../domain/webhooks/delivery.ts'
 import { claimMs, inFlightMax } from '../../domain/webhooks/delivery.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import type { TaskViewRow } from '../tasks/readTask.ts'
-import { taskViewColumns } from '../tasks/readTask.ts'
+import type { TaskViewRow } from '../taskRow.ts'
+import { taskViewColumns } from '../taskRow.ts'
 
 /** How many deliveries to claim at most, and whether also those of webhooks whose last try failed. */
 export type ClaimRoom = { readonly places: number; readonly failingToo: boolean }

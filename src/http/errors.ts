@@ -3,6 +3,7 @@ import type { ApiContext, ApiState } from './requestState.ts'
 import { overLimitSeconds, overLimitText } from '../domain/accounts/accountLimits.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import type { RequestFailure } from '../domain/failure.ts'
+import type { Family } from '../domain/models/models.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 import type { ErrorName, NamedError } from './errorNames.ts'
 import { namedError } from './errorNames.ts'
@@ -177,9 +178,15 @@ const notCancellableMessages: Readonly<
 }
 
 /**
- * The answer to a synchronous call whose task failed. Clients of the Images API know a rejection by moderation as
- * `moderation_blocked`. Records of tasks have `content_policy_violation` for both families.
+ * The code of a rejection by moderation, as the clients of each family's routes know it. Records of tasks have
+ * `content_policy_violation` for all families.
  */
+const moderationCodes: Readonly<Record<Family, string>> = {
+  A: 'content_policy_violation',
+  B: 'moderation_blocked',
+}
+
+/** The answer to a synchronous call whose task failed. */
 function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): ErrorReply {
   const { code, cause, retryAfterMs } = ended.failure
   const text = taskFailureMessages[code]
@@ -188,8 +195,8 @@ function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): E
     return rateLimited(text, Math.max(1, Math.ceil(retryAfterMs / 1000)))
   }
   if (cause === 'rejected') {
-    const isModeration = ended.family === 'B' && code === 'content_policy_violation'
-    return reply({ status: 400, code: isModeration ? 'moderation_blocked' : code, text })
+    const isModeration = code === 'content_policy_violation'
+    return reply({ status: 400, code: isModeration ? moderationCodes[ended.family] : code, text })
   }
   const publicCode = code === 'upstream_error' ? 'do_request_failed' : code
   return reply({ status: 500, code: publicCode, text })

@@ -5,8 +5,8 @@ import type { RequestFailure } from '../domain/failure.ts'
 import { invalidRequest } from '../domain/failure.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { camelCased, camelCaseKey, isArray } from '../domain/json.ts'
-import type { FamilyAModel, ImageMimeType } from '../domain/models/models.ts'
-import { familyAModels } from '../domain/models/models.ts'
+import type { ImageMimeType, ModelOf } from '../domain/models/models.ts'
+import { modelsOf } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type {
@@ -26,7 +26,7 @@ import { modelNotFound, paramPath } from '../domain/requestFailures.ts'
  */
 export function parseContentRequest(
   route: ContentRoute,
-  model: FamilyAModel,
+  model: ModelOf<'A'>,
   given: Json,
   images: readonly ReceivedImage[],
 ): Result<ParsedContent, RequestFailure> {
@@ -72,9 +72,9 @@ type ParsedContent = {
 export type ContentRoute = Extract<Route, `v1beta.${string}`>
 
 /** Returns the model that the path names. Only models of family A have this route. */
-export function parseContentModel(name: string): Result<FamilyAModel, RequestFailure> {
-  const model = familyAModels.find((model) => model === name)
-  return model === undefined ? fail(modelNotFound(familyAModels)) : succeed(model)
+export function parseContentModel(name: string): Result<ModelOf<'A'>, RequestFailure> {
+  const model = modelsOf.A.find((model) => model === name)
+  return model === undefined ? fail(modelNotFound(modelsOf.A)) : succeed(model)
 }
 
 /** Returns whether a path of the document leads to image data, in camelCase or snake_case. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
-import { familyBModels, pixelSizes, qualities } from '../domain/models/models.ts'
+import { modelsOf, pixelSizes, qualities } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ReceivedImage, UnstoredRequest } from '../domain/tasks/imageRequest.ts'
@@ -85,7 +85,7 @@ function onlyValue<Value extends string | number | boolean>(value: Value, why: s
 }
 
 const shared = {
-  model: z.enum(familyBModels),
+  model: z.enum(modelsOf.B),
   prompt: z.string().min(1),
   size: z
     .enum([...pixelSizes, 'auto'])

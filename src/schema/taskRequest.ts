@@ -10,8 +10,8 @@ import {
   inputMimeTypes,
   modelIds,
   qualities,
-  sizesOf,
 } from '../domain/models/models.ts'
+import { rulesOf } from '../domain/models/familyRules.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ReceivedImage, UnstoredRequest } from '../domain/tasks/imageRequest.ts'
@@ -19,7 +19,7 @@ import { wrongImage } from './wrongImage.ts'
 import { parseBody } from './parseFields.ts'
 
 /**
- * Validates the body of `POST /v1/images/tasks`. For a model of family A, `quality` is allowed but has no
+ * Validates the body of `POST /v1/images/tasks`. In a family without qualities, `quality` is allowed but has no
  * effect. So it is left out of the request, and requests that differ only in `quality` have the same
  * fingerprint.
  */
@@ -33,14 +33,13 @@ export function parseTaskRequest(
   const declared = (input_images ?? []).map(({ mime_type }) => mime_type)
   const wrong = wrongImage(declared, images)
   if (wrong !== undefined) return fail(wrong)
-  const family = familyOf(model)
   const request: UnstoredRequest = {
     route: 'images.tasks',
-    family,
+    family: familyOf(model),
     model,
     action,
     ...defined({ size, aspectRatio: aspect_ratio }),
-    ...(quality === undefined || family === 'A' ? {} : { quality }),
+    ...(rulesOf(model).qualities.length === 0 ? {} : defined({ quality })),
     body: { kind: 'prompt', prompt },
     inputs: images,
   }
@@ -111,7 +110,7 @@ export const taskRequest = fields
  * the task is accepted.
  */
 function* crossRules(request: z.infer<typeof fields>): Generator<readonly [string, string]> {
-  const family = familyOf(request.model)
+  const { sizes, aspectRatios: ratios } = rulesOf(request.model)
   const withImages = request.input_images !== undefined
   if (request.action === 'edit' && !withImages) {
     yield ['input_images', 'required when action is edit']
@@ -119,10 +118,10 @@ function* crossRules(request: z.infer<typeof fields>): Generator<readonly [strin
   if (request.action === 'generate' && withImages) {
     yield ['input_images', 'must be omitted when action is generate']
   }
-  if (request.size !== undefined && !sizesOf[family].includes(request.size)) {
-    yield ['size', `models of this family take ${sizesOf[family].join(', ')}`]
+  if (request.size !== undefined && !sizes.includes(request.size)) {
+    yield ['size', `models of this family take ${sizes.join(', ')}`]
   }
-  if (family === 'B' && request.aspect_ratio !== undefined) {
+  if (request.aspect_ratio !== undefined && ratios.length === 0) {
     yield ['aspect_ratio', 'must be omitted with models of this family']
   }
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { familyBModels } from '../../src/domain/models/models.ts'
+import { modelsOf } from '../../src/domain/models/models.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { calmService } from '../support/service/calmService.ts'
 
-const [, model] = familyBModels
+const [, model] = modelsOf.B
 const familyA = 'familya-3-pro-image'
 const service = await calmService()
 const account = await service.account()

@@ -1,5 +1,5 @@
 import type { Action, ImageSize, ModelId, Quality } from './models.ts'
-import { familyOf } from './models.ts'
+import { rulesOf } from './familyRules.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 
 /**
@@ -31,14 +31,14 @@ export function creditsOf(prices: readonly Price[], request: PricedRequest): num
 }
 
 /**
- * Returns the size of a request that decides its price. A family A request without a size costs as much as 1K,
- * because the model then makes 1K. In family B the vendor chooses.
+ * Returns the size of a request that decides its price. A request without a size costs as much as the default size of
+ * its family. Where there is none, the vendor chooses the size.
  */
 export function pricedSize({
   model,
   size,
 }: Pick<PricedRequest, 'model' | 'size'>): ImageSize | undefined {
-  return size ?? (familyOf(model) === 'A' ? '1K' : undefined)
+  return size ?? rulesOf(model).defaultSize
 }
 
 /** Returns the first line that applies to a request. */

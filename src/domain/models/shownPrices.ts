@@ -1,7 +1,8 @@
 import type { Capabilities } from './capabilities.ts'
 import { defined } from '../defined.ts'
 import type { ImageSize, ModelId } from './models.ts'
-import { actions, familyOf, qualities } from './models.ts'
+import { actions } from './models.ts'
+import { rulesOf } from './familyRules.ts'
 import type { Price } from './prices.ts'
 import { lineOf } from './prices.ts'
 
@@ -16,14 +17,12 @@ export function shownPrices(
   { sizes }: Pick<Capabilities, 'sizes'>,
 ): readonly Price[] {
   const own = prices.filter((line) => line.model === model)
-  const hasDefault = familyOf(model) === 'A' && own.some((line) => line.size === defaultSize)
-  const shown = hasDefault ? withoutDefaultSize(own, sizes) : own
+  const { defaultSize } = rulesOf(model)
+  const isNamed = own.some(({ size }) => size !== undefined && size === defaultSize)
+  const shown = isNamed ? withoutDefaultSize(own, sizes, defaultSize) : own
   const reached = new Set(requestsOf(model, sizes).map((request) => lineOf(shown, request)))
   return shown.filter((line) => reached.has(line))
 }
-
-/** A family A request without a size costs as much as one with this size. Family B has no such size. */
-const defaultSize = '1K'
 
 /**
  * Returns lines that charge the same as the given ones, but none of them names `defaultSize`: a client would not find
@@ -33,6 +32,7 @@ const defaultSize = '1K'
 function withoutDefaultSize(
   lines: readonly Price[],
   sizes: readonly ImageSize[],
+  defaultSize: ImageSize | undefined,
 ): readonly Price[] {
   const others = sizes.filter((size) => size !== defaultSize)
   return [
@@ -48,10 +48,9 @@ function withoutDefaultSize(
 
 /** Returns one request for each combination of the fields by which the line of a request is chosen. */
 function requestsOf(model: ModelId, sizes: readonly ImageSize[]) {
-  // A quality has no effect in family A, and is not part of its requests.
-  const given = familyOf(model) === 'A' ? [] : qualities
+  const { qualities } = rulesOf(model)
   return [undefined, ...sizes].flatMap((size) =>
-    [undefined, ...given].flatMap((quality) =>
+    [undefined, ...qualities].flatMap((quality) =>
       actions.map((action) => ({ model, action, ...defined({ size, quality }) })),
     ),
   )

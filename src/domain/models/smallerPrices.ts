@@ -1,5 +1,5 @@
 import type { Capabilities } from './capabilities.ts'
-import type { ImageSize } from './models.ts'
+import { pixelsOf } from './models.ts'
 import type { Price, PricedRequest } from './prices.ts'
 import { creditsOf, pricedSize } from './prices.ts'
 
@@ -15,8 +15,8 @@ export type SmallerPrice = { readonly belowPixels: number; readonly credits: num
  * of the model's sizes that it reaches, and as the smallest size when it reaches none. Of sizes with as many pixels the
  * cheaper one counts, and nothing costs more than the hold.
  *
- * Empty when no image gives credits back. So it is for a request of family B without a size, because the vendor then
- * chooses the size.
+ * Empty when no image gives credits back. So it is for a request without a size of a family without a default size, because
+ * the vendor then chooses the size.
  */
 export function smallerPrices(
   prices: readonly Price[],
@@ -26,10 +26,10 @@ export function smallerPrices(
   const asked = pricedSize(request)
   const hold = creditsOf(prices, request)
   if (asked === undefined || hold === undefined) return []
-  const askedPixels = pixelsOf(asked)
+  const askedPixels = pixelsOf[asked]
   const smaller = new Map<number, number>()
   for (const size of sizes) {
-    const pixels = pixelsOf(size)
+    const pixels = pixelsOf[size]
     const credits = creditsOf(prices, { ...request, size }) ?? hold
     if (pixels < askedPixels) {
       smaller.set(pixels, Math.min(hold, credits, smaller.get(pixels) ?? hold))
@@ -41,12 +41,4 @@ export function smallerPrices(
     credits,
   }))
   return entries.slice(0, 1 + entries.findLastIndex(({ credits }) => credits < hold))
-}
-
-/** Returns how many pixels an image of a size has: `2K` is a square of 2048, `3840x2160` says its sides. */
-function pixelsOf(size: ImageSize): number {
-  const [width = 0, height = width] = size
-    .split('x')
-    .map((side) => (side.endsWith('K') ? 1024 : 1) * Number.parseInt(side, 10))
-  return width * height
 }

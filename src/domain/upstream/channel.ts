@@ -1,4 +1,5 @@
 import type { Action, Family, ModelId } from '../models/models.ts'
+import { byFamily } from '../models/models.ts'
 
 /** One upstream account, from the operator's file. */
 export type Channel = {
@@ -73,11 +74,9 @@ export function credentialIn(text: string): string | undefined {
 
 /** For each family, how many upstream calls may run at once: the sum of its channels' `concurrencyMax`. */
 export function slotsOf(channels: readonly Channel[]): Readonly<Record<Family, number>> {
-  const sum = (family: Family) =>
-    channels
-      .filter((channel) => channel.family === family)
-      .reduce((places, { concurrencyMax }) => places + concurrencyMax, 0)
-  return { A: sum('A'), B: sum('B') }
+  return byFamily((family) =>
+    channelsOf(channels, family).reduce((places, { concurrencyMax }) => places + concurrencyMax, 0),
+  )
 }
 
 /**

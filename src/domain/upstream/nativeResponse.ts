@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../json.ts'
 import { isArray, objectOf, parsed } from '../json.ts'
 import { storedResponseBytesMax } from '../limits.ts'
-import type { ImageMimeType } from '../models/models.ts'
+import type { Family, ImageMimeType } from '../models/models.ts'
 
 /**
  * The family's native response without the image bytes. The member at `imagePath` inside `response` is an
@@ -51,20 +51,28 @@ function textLengths(value: Json): readonly number[] {
     : Object.values<Json>(value).flatMap(textLengths)
 }
 
+type LinkedImage = { readonly url: string; readonly mimeType: ImageMimeType }
+
+/** How each family writes an image that is given by its URL. */
+const byUrl: Readonly<Record<Family, (native: NativeResponse, image: LinkedImage) => JsonObject>> =
+  {
+    /** `fileData {mimeType, fileUri}` in the place of `inlineData`. */
+    A: ({ response, imagePath }, { url: fileUri, mimeType }) =>
+      changed(response, imagePath.slice(0, -1), 'fileData', { mimeType, fileUri }),
+    /** `url` in the place of `b64_json`. */
+    B: ({ response, imagePath }, { url }) => changed(response, imagePath, 'url', url),
+  }
+
 /**
- * Returns the native response with the URL of the image instead of its bytes, for `result` of the task
- * record. Family A gets `fileData {mimeType, fileUri}` instead of `inlineData`, family B gets `url` instead
- * of `b64_json`.
+ * Returns the native response of a family with the URL of the image instead of its bytes, for `result` of the task
+ * record.
  */
 export function nativeByUrl(
-  { response, imagePath }: NativeResponse,
-  image: { readonly url: string; readonly mimeType: ImageMimeType },
+  family: Family,
+  native: NativeResponse,
+  image: LinkedImage,
 ): JsonObject {
-  const isA = imagePath.at(-1) !== 'b64_json'
-  const path = isA ? imagePath.slice(0, -1) : imagePath
-  return isA
-    ? changed(response, path, 'fileData', { mimeType: image.mimeType, fileUri: image.url })
-    : changed(response, path, 'url', image.url)
+  return byUrl[family](native, image)
 }
 
 /**

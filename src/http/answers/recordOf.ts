@@ -1,3 +1,4 @@
+import { familyOf } from '../../domain/models/models.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { chargedCredits } from '../../domain/tasks/task.ts'
 import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.ts'
@@ -21,7 +22,10 @@ function publishedResult(parts: RecordParts, task: TaskView): PublishedResult | 
   const url = assetUrl(task, parts.config.publicUrl, parts.signingKeys)
   if (url === undefined) return undefined
   if (native === undefined) return { url }
-  return { url, native: nativeByUrl(native, { url, mimeType: asset.mimeType }) }
+  return {
+    url,
+    native: nativeByUrl(familyOf(task.model), native, { url, mimeType: asset.mimeType }),
+  }
 }
 
 /**

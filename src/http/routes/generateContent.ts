@@ -14,7 +14,7 @@ import type { Receive } from '../intake/submit.ts'
 import { acceptTask } from '../intake/submit.ts'
 import { idempotencyKey } from '../intake/idempotencyKey.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
-import { familyAModels } from '../../domain/models/models.ts'
+import { modelsOf } from '../../domain/models/models.ts'
 import { contentResponse } from '../../schema/answers/nativeAnswer.ts'
 import { contentRequest } from '../../schema/contentFields.ts'
 import { submitErrors, syncErrors } from '../errorNames.ts'
@@ -26,7 +26,7 @@ import { z } from 'zod'
 
 const shared = {
   method: 'POST',
-  params: { model: z.enum(familyAModels) },
+  params: { model: z.enum(modelsOf.A) },
   headers: idempotencyKey,
   body: json(contentRequest),
 } as const satisfies Partial<AccountRoute>

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Caller } from '../../domain/accounts/account.ts'
 import type { ModelId } from '../../domain/models/models.ts'
-import { actions, familyOf, modelIds, qualities } from '../../domain/models/models.ts'
+import { actions, familyOf, modelIds } from '../../domain/models/models.ts'
+import { rulesOf } from '../../domain/models/familyRules.ts'
 import type { Price } from '../../domain/models/prices.ts'
 import { shownPrices } from '../../domain/models/shownPrices.ts'
 import { fail, succeed } from '../../domain/result.ts'
@@ -46,17 +47,17 @@ const createdAtSeconds = Date.UTC(2026, 0) / 1000
 
 function modelJson({ config }: ApiParts, model: ModelId): object {
   const { sizes, aspectRatios } = config.capabilities[model]
-  const family = familyOf(model)
+  const rules = rulesOf(model)
   return {
     id: model,
     object: 'model',
     created: createdAtSeconds,
     owned_by: 'darkroom',
-    family,
+    family: familyOf(model),
     actions,
     sizes,
-    aspect_ratios: family === 'A' ? aspectRatios : null,
-    qualities: family === 'B' ? qualities : null,
+    aspect_ratios: rules.aspectRatios.length > 0 ? aspectRatios : null,
+    qualities: rules.qualities.length > 0 ? rules.qualities : null,
     prices: shownPrices(config.prices, model, { sizes }).map(priceJson),
   }
 }

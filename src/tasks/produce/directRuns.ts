@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Family } from '../../domain/models/models.ts'
+import { byFamily } from '../../domain/models/models.ts'
 import type { DirectTask } from '../../domain/tasks/directRun.ts'
 import { makeDue } from '../../store/tasks/dueTasks.ts'
 import type { Logger } from '../../telemetry/logger.ts'
@@ -31,7 +32,7 @@ const runningMax = 10_000
  * its calls.
  */
 export function createDirectRuns(deps: DirectRunsDeps) {
-  const used = { A: 0, B: 0 }
+  const used = byFamily(() => 0)
   const running = new Map<string, Promise<void>>()
   const onUnexpected = (taskId: string, error: unknown) =>
     deps.log.error('task failed unexpectedly', { taskId, error })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
-import type { FamilyAModel } from '../../../src/domain/models/models.ts'
+import type { ModelOf } from '../../../src/domain/models/models.ts'
 import { checkSupported } from '../../../src/domain/tasks/checkSupported.ts'
 
 const caller = { accountId: 'acct_1', keyId: 'key_1' }
@@ -12,7 +12,7 @@ const paramNames = {
 }
 
 /** Returns the field that is not supported, or `undefined`. */
-function refused(model: FamilyAModel, thinkingConfig: object): string | null | undefined {
+function refused(model: ModelOf<'A'>, thinkingConfig: object): string | null | undefined {
   const content = { contents: [], generationConfig: { thinkingConfig: { ...thinkingConfig } } }
   const request = { model, body: { kind: 'content', content } } as const
   const failure = checkSupported(builtInCapabilities, { caller, request, paramNames })

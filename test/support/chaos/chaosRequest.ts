@@ -1,7 +1,7 @@
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
 import { defined } from '../../../src/domain/defined.ts'
 import type { ImageSize, ModelId } from '../../../src/domain/models/models.ts'
-import { familyAModels, familyBModels, modelIds } from '../../../src/domain/models/models.ts'
+import { modelIds, modelsOf } from '../../../src/domain/models/models.ts'
 import type { Client, TaskRecord } from '../clients/client.ts'
 import { editBody, formBody, formType, generateBody } from '../clients/requestBodies.ts'
 import { editParts } from '../clients/syncCalls.ts'
@@ -73,10 +73,10 @@ export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync' |
   const models = {
     generate: modelIds,
     edit: modelIds,
-    generations: familyBModels,
-    edits: familyBModels,
-    generateContent: familyAModels,
-    asyncGenerateContent: familyAModels,
+    generations: modelsOf.B,
+    edits: modelsOf.B,
+    generateContent: modelsOf.A,
+    asyncGenerateContent: modelsOf.A,
   }
   const model = chance.pick(models[kind])
   const { sizes } = builtInCapabilities[model]

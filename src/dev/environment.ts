@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { httpUrl, inheritedEnvironment, required, variableNames } from '../config/environment.ts'
 import { credentialVariables } from '../config/operatorSettings.ts'
 import { defined } from '../domain/defined.ts'
-import { isLoopback } from '../http/foreignRequest.ts'
+import { isLoopback } from '../domain/isLoopback.ts'
 import { embeddedSecret } from './dataDir.ts'
 import type { StartConfig } from './variables.ts'
 

@@ -5,27 +5,28 @@
 //
 // --with PID: ends at once when the process PID, the parent of this one, has ended. So nothing goes on when
 // npm is killed.
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inheritedEnvironment, required } from '../config/environment.ts'
 import { ConfigError } from '../config/configError.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { engineFileName, runtimeFileName } from '../config/runtimeFile.ts'
-import { isLoopback } from '../http/foreignRequest.ts'
+import { isLoopback } from '../domain/isLoopback.ts'
 import { migrate } from '../store/schema/migrate.ts'
 import { cliActor } from '../wiring/cliActor.ts'
-import type { Child, Launch } from './child.ts'
 import { StartError } from './command.ts'
 import { embeddedSecret, lockFile, makePrivateFolder, writeSecretFile } from './dataDir.ts'
 import { announcement, openDemoAccount } from './demo.ts'
 import { serviceEnvironment } from './environment.ts'
 import { requireFreePorts } from './ports.ts'
 import { startPostgres } from './postgres.ts'
+import type { Running } from './running.ts'
+import { createRunning } from './running.ts'
 import { startService } from './service.ts'
 import { startSimulator } from './simulator/startSimulator.ts'
 import { onStopRequest } from './stopRequests.ts'
 import { provideTemporal, temporalAddresses } from './temporal.ts'
-import { createTerminal } from './terminal.ts'
+import type { Say } from './terminal.ts'
 import { readStartConfig } from './variables.ts'
 
 /** How long to wait for the end of another start, in case that it is being killed. */
@@ -33,40 +34,31 @@ const startTimeoutMs = 2_000
 /** How long to wait for the parts of a killed start. PostgreSQL writes a checkpoint before it ends. */
 const partsTimeoutMs = 60_000
 
-/** PostgreSQL, Temporal and its UI, in the order of their start. */
-const embedded: Child[] = []
-/** The worker, the API and the admin process. */
-const services: Child[] = []
-const stopping = new AbortController()
-let stopped: Promise<void> | undefined
-/** Where the page reads what is under way, until Temporal is there or known to be missing. */
-let enginePath: string | undefined
-const { say, show } = createTerminal(process.stdout, (text) => {
-  if (enginePath !== undefined) writeFileSync(enginePath, text)
-})
+const running = createRunning()
 
 // Every child process inherits this umask. So only this user can read what is written into DATA_DIR.
 process.umask(0o077)
 onStopRequest(() => {
-  say('\nStopping. Calls under way finish first. Ctrl-C again stops at once.')
-  void stop(0)
+  running.say('\nStopping. Calls under way finish first. Ctrl-C again stops at once.')
+  void running.stop(0)
 })
 try {
-  await start()
+  await start(running)
 } catch (error) {
   // A stop ends what the start waits for.
-  if (!stopping.signal.aborted) {
+  if (!running.stopping.aborted) {
     const isForPeople = error instanceof ConfigError || error instanceof StartError
-    say(isForPeople ? error.message : String(error instanceof Error ? error.stack : error))
+    running.say(isForPeople ? error.message : String(error instanceof Error ? error.stack : error))
   }
-  await stop(error instanceof ConfigError ? 2 : 1)
+  await running.stop(error instanceof ConfigError ? 2 : 1)
 }
 
 /**
  * Starts every part. Resolves when `GET /readyz` answers 200, without waiting for Temporal: the service makes images
  * without it. Throws `ConfigError` or `StartError`.
  */
-async function start(): Promise<void> {
+async function start(running: Running): Promise<void> {
+  const { say, stopping } = running
   const config = readStartConfig()
   const { dataDir, operatorFilePath } = config
   const onLoopback = isLoopback(config.host)
@@ -81,21 +73,16 @@ async function start(): Promise<void> {
     readOperatorSettings(operatorFilePath, { withKeys: true }, inheritedEnvironment())
   }
   await makePrivateFolder(dataDir, 'DATA_DIR')
-  const lockFd = await lockDataDir(dataDir)
+  const lockFd = await lockDataDir(dataDir, say)
   await requireFreePorts(config)
-  const launch: Launch = {
-    dataDir,
-    lockFd,
-    say,
-    show,
-    stopping: stopping.signal,
-    children: embedded,
-  }
+  const launches = running.launches({ dataDir, lockFd })
   const givenUrl = config.databaseUrl
   const postgres =
-    givenUrl === undefined ? await startPostgres(config.postgresPort, launch) : undefined
-  enginePath = join(dataDir, engineFileName)
-  void provideTemporal(config, postgres, launch).catch(sayWithoutTemporal).finally(endProgress)
+    givenUrl === undefined ? await startPostgres(config.postgresPort, launches.embedded) : undefined
+  running.beginProgress(join(dataDir, engineFileName))
+  void provideTemporal(config, postgres, launches.embedded)
+    .catch((error: unknown) => stopping.aborted || say(withoutTemporal(error)))
+    .finally(running.endProgress)
   const databaseUrl = required(givenUrl ?? postgres?.url('darkroom'), 'DATABASE_URL')
   const { applied } = await migrate({
     databaseUrl: config.databaseSessionUrl ?? databaseUrl,
@@ -113,14 +100,14 @@ async function start(): Promise<void> {
   await writeSecretFile(runtimePath, JSON.stringify({ environment }, null, 2))
   const adminKeyPath = config.adminKeys === undefined ? join(dataDir, 'admin-key') : undefined
   const adminKeys = adminKeyPath && { ADMIN_KEYS: `local:${await embeddedSecret(adminKeyPath)}` }
-  await startService(config, { ...environment, ...adminKeys }, { ...launch, children: services })
-  launch.stopping.throwIfAborted()
+  await startService(config, { ...environment, ...adminKeys }, launches.services)
+  stopping.throwIfAborted()
   say(announcement(config, adminKeyPath, key === undefined ? undefined : { key, keyPath }))
-  void stopWhenRefused()
+  void stopWhenRefused(running)
 }
 
-async function stopWhenRefused(): Promise<void> {
-  say(await Promise.race(services.map((service) => service.refused)))
+async function stopWhenRefused({ refused, say, stop }: Running): Promise<void> {
+  say(await refused())
   await stop(2)
 }
 
@@ -128,7 +115,7 @@ async function stopWhenRefused(): Promise<void> {
  * Locks DATA_DIR. A running start holds `lock`. It and all its parts hold `parts.lock`, so that the next
  * start waits for what a kill has left. Returns the file descriptor of `parts.lock`.
  */
-async function lockDataDir(dataDir: string): Promise<number> {
+async function lockDataDir(dataDir: string, say: Say): Promise<number> {
   const own = await lockFile(join(dataDir, 'lock'), { timeoutMs: startTimeoutMs })
   if (own === undefined) {
     throw new StartError(
@@ -142,32 +129,9 @@ async function lockDataDir(dataDir: string): Promise<number> {
   throw new StartError(`Processes of a killed start still use DATA_DIR ${dataDir}. End them first.`)
 }
 
-function endProgress(): void {
-  if (enginePath !== undefined) rmSync(enginePath, { force: true })
-  enginePath = undefined
-}
-
-function sayWithoutTemporal(error: unknown): void {
-  if (stopping.signal.aborted) return
-  say(
+function withoutTemporal(error: unknown): string {
+  return (
     'Darkroom works without Temporal: the worker carries out all tasks itself, and no UI shows their runs. ' +
-      `Why there is none: ${error instanceof StartError ? error.message : String(error)}`,
+    `Why there is none: ${error instanceof StartError ? error.message : String(error)}`
   )
-}
-
-/**
- * Ends what runs, and exits. Nothing starts any more, at whatever stage the start is. Each further call waits for the same
- * stop, because a process of Darkroom that is told twice ends at once.
- */
-function stop(exitCode: number): Promise<void> {
-  stopping.abort()
-  stopped ??= stopAll(exitCode)
-  return stopped
-}
-
-async function stopAll(exitCode: number): Promise<void> {
-  endProgress()
-  await Promise.all(services.map((service) => service.stop()))
-  for (const part of embedded.toReversed()) await part.stop()
-  process.exit(exitCode)
 }

@@ -17,11 +17,14 @@ export async function requireFreePorts(config: StartConfig): Promise<void> {
   const withTemporal = config.temporalAddress === undefined
   // The real Temporal server needs an embedded PostgreSQL also where Darkroom has one of its own.
   const withPostgres = config.databaseUrl === undefined || withTemporal
-  const wanted: readonly (readonly [string, number, string])[] = [
-    ['PORT', config.port, `HOST ${host}`],
-    ['ADMIN_PORT', config.adminPort, `ADMIN_HOST ${config.adminHost}`],
-    ['INTERNAL_PORT', config.internalPort, `INTERNAL_HOST ${internalHost}`],
-    ['WORKER_INTERNAL_PORT', config.workerInternalPort, `INTERNAL_HOST ${internalHost}`],
+  const onApi = { host, hostVariable: 'HOST' }
+  const onAdmin = { host: config.adminHost, hostVariable: 'ADMIN_HOST' }
+  const onInternal = { host: internalHost, hostVariable: 'INTERNAL_HOST' }
+  const wanted: readonly WantedPort[] = [
+    { variable: 'PORT', port: config.port, ...onApi },
+    { variable: 'ADMIN_PORT', port: config.adminPort, ...onAdmin },
+    { variable: 'INTERNAL_PORT', port: config.internalPort, ...onInternal },
+    { variable: 'WORKER_INTERNAL_PORT', port: config.workerInternalPort, ...onInternal },
     ...(config.operatorFilePath === undefined
       ? [loopback('SIMULATOR_PORT', config.simulatorPort)]
       : []),
@@ -31,27 +34,35 @@ export async function requireFreePorts(config: StartConfig): Promise<void> {
       loopback('TEMPORAL_PORT', temporalPort + n),
     ),
   ]
-  for (const [variable, port] of wanted) {
+  for (const { variable, port } of wanted) {
     if (port >= 1 && port <= portMax) continue
     const last = portMax - innerPortCount
     throw new ConfigError(`${variable}: \`npm start\` needs a port from 1 to ${last}`)
   }
-  for (const [variable, port, where] of wanted) await requireFree(variable, port, where)
+  for (const each of wanted) await requireFree(each)
 }
 
-function loopback(variable: string, port: number) {
-  return [variable, port, '127.0.0.1'] as const
+/** A port that a part will listen on, with the variables that set it and its host. Not every host can be set. */
+type WantedPort = {
+  readonly variable: string
+  readonly port: number
+  readonly host: string
+  readonly hostVariable?: string
 }
 
-/** @param where the host to listen on, after the name of its variable if it has one. */
-async function requireFree(variable: string, port: number, where: string): Promise<void> {
-  const probe = createServer().listen(port, where.split(' ').at(-1))
+function loopback(variable: string, port: number): WantedPort {
+  return { variable, port, host: '127.0.0.1' }
+}
+
+async function requireFree({ variable, port, host, hostVariable }: WantedPort): Promise<void> {
+  const probe = createServer().listen(port, host)
   const code = await once(probe, 'listening').then(
     () => undefined,
     (error: NodeJS.ErrnoException) => error.code ?? error.message,
   )
   probe.close()
   if (code === undefined) return
+  const where = hostVariable === undefined ? host : `${hostVariable} ${host}`
   throw new StartError(
     code === 'EADDRINUSE'
       ? `${variable} ${port} is in use by another program. Stop that program, or set ${variable} to a free port.`

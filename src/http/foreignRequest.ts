@@ -1,9 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-
-/** Whether a host name or an address, without port, always means this machine itself. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
-}
+import { isLoopback } from '../domain/isLoopback.ts'
 
 /**
  * Says why a server must refuse a request, or returns `undefined`. A server that browsers can reach knows its names:

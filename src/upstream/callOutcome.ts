@@ -9,9 +9,10 @@ import type {
   UpstreamCall,
   UpstreamOutcome,
 } from '../domain/upstream/upstreamCall.ts'
-import { judgeError, readErrorAnswer, vendorErrorIn } from './errorAnswer.ts'
+import { judgeError, readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { isSuccess } from './exchange.ts'
+import type { FamilyAdapter } from './familyAdapters.ts'
 import type { AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
 import { errorOf, looksPlain, readModelAnswer } from './modelAnswer.ts'
 import { upstreamRequestId } from './requestId.ts'
@@ -19,6 +20,7 @@ import type { ByteBudget } from '../bytes/byteBudget.ts'
 import { freeMemory } from '../bytes/freeMemory.ts'
 
 type Call = Pick<FamilyCall, 'judge'> &
+  Pick<FamilyAdapter, 'errorIn' | 'requestIdIn'> &
   Pick<UpstreamCall, 'repeats'> &
   Pick<Channel, 'errorsAreFree'>
 
@@ -31,15 +33,16 @@ export async function callOutcome(
   call: Call,
   memory: ByteBudget,
 ): Promise<UpstreamOutcome> {
-  const about = (document?: JsonObject) => ({
+  const { errorIn, requestIdIn } = call
+  const about = (document: JsonObject) => ({
     latencyMs,
     httpStatus: answer.status,
-    ...defined({ upstreamRequestId: upstreamRequestId(answer.headers, document) }),
+    ...defined({ upstreamRequestId: upstreamRequestId(answer.headers, requestIdIn(document)) }),
   })
-  const facts = { nowMs: Date.now(), ...defined({ errorsAreFree: call.errorsAreFree }) }
+  const facts = { nowMs: Date.now(), errorIn, ...defined({ errorsAreFree: call.errorsAreFree }) }
   if (!isSuccess(answer.status)) {
     const verdict = await readErrorAnswer(answer, facts)
-    return withEvidence(repeated(verdict, answer, call), about(), () => {})
+    return withEvidence(repeated(verdict, answer, call), about({}), () => {})
   }
   const room = memory.open('')
   let isKept = false
@@ -63,12 +66,12 @@ async function verdictOf(
   read: Result<ModelAnswer, AnswerVerdict>,
   answer: Answer,
   { judge }: Call,
-  facts: Parameters<typeof judgeError>[2],
+  facts: Parameters<typeof readErrorAnswer>[1],
 ): Promise<AnswerVerdict> {
   const verdict = read.ok ? await judge(read.value) : read.failure
   const error = read.ok && verdict.class !== 'succeeded' ? errorOf(read.value.document) : undefined
   // Relays leave the message out.
-  const named = error && vendorErrorIn({ error: { message: '', ...error } })
+  const named = error && facts.errorIn({ error: { message: '', ...error } })
   if (named !== undefined) return judgeError(answer, named, facts)
   // A status such as 202 without an image may mean that the upstream is still working on the request.
   return answer.status !== 200 && answer.cutBy === undefined && verdict.class !== 'succeeded'

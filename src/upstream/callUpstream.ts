@@ -7,8 +7,7 @@ import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import { createUpstreamConnections } from './upstreamConnections.ts'
-import { familyACall } from './familyA.ts'
-import { familyBCall } from './familyB.ts'
+import { familyAdapters } from './familyAdapters.ts'
 import { requestBody } from './requestBody.ts'
 import { send } from './send.ts'
 import { createByteBudget } from '../bytes/byteBudget.ts'
@@ -40,7 +39,7 @@ const answerMemory = { bytesMax: 96 * 1024 * 1024, freeBytes: 0, accountShareMax
  *    answer in an `answerBody.ts`, until it is complete, the connection breaks, or the timeout of the call.
  * 2. `modelAnswer.ts` reads a 2xx answer, as far as it came, and `answerPictures.ts` its images. `errorAnswer.ts` reads any other answer,
  *    and the wait that it asks for.
- * 3. `familyA.ts` or `familyB.ts` judges what a 2xx answer means.
+ * 3. The family's file, such as `familyA.ts`, judges what a 2xx answer means.
  * 4. `callOutcome.ts` turns the verdict into the outcome of the call.
  */
 export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
@@ -68,14 +67,12 @@ function preparedCall(
   { blobs, capabilities, safetySecret }: UpstreamCallerDeps,
 ) {
   const { channel, model, request: asked, upstreamKey, timeoutMs, onSent, mayBegin, repeats } = call
-  const { contentType, pieces, judge } =
-    channel.family === 'A'
-      ? familyACall(call, asked, capabilities)
-      : familyBCall(call, asked, safetySecret)
+  const { prepare, errorIn, requestIdIn } = familyAdapters[channel.family]
+  const { contentType, pieces, judge } = prepare(call, { capabilities, safetySecret })
   const headers = { ...commonHeaders(channel, credential), 'idempotency-key': upstreamKey }
   const body = requestBody(contentType, pieces, blobs, onSent)
   const url = callUrl(channel, asked.action, model)
   const { errorsAreFree } = channel
-  const judging = { judge, ...defined({ repeats, errorsAreFree }) }
+  const judging = { judge, errorIn, requestIdIn, ...defined({ repeats, errorsAreFree }) }
   return { request: { url, headers, body, timeoutMs, mayBegin }, judging }
 }

@@ -1,26 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import type { Family, ModelId } from '../domain/models/models.ts'
+import type { ModelId } from '../domain/models/models.ts'
 import type { Channel, ChannelPaths } from '../domain/upstream/channel.ts'
 import { credentialIn, upstreamModelName } from '../domain/upstream/channel.ts'
-
-/**
- * The paths of the vendors' own APIs. The Gemini API and the OpenAI API both list their models without a
- * charge.
- */
-const defaultPaths: Readonly<Record<Family, Required<ChannelPaths>>> = {
-  A: {
-    generate: '/v1beta/models/{model}:generateContent',
-    edit: '/v1beta/models/{model}:generateContent',
-    check: '/v1beta/models',
-  },
-  B: { generate: '/images/generations', edit: '/images/edits', check: '/models' },
-}
+import { familyAdapters } from './familyAdapters.ts'
 
 /** Returns the URL of a call on this channel. A model name may contain slashes. */
 export function callUrl(channel: Channel, call: keyof ChannelPaths, model: ModelId): string {
-  const paths = { ...defaultPaths[channel.family], ...channel.paths }
-  // Family A has one method for both actions.
-  const path = channel.family === 'A' && call === 'edit' ? paths.generate : paths[call]
+  const paths = { ...familyAdapters[channel.family].paths, ...channel.paths }
+  const path = paths[call] ?? paths.generate
   const name = upstreamModelName(channel, model).split('/').map(encodeURIComponent).join('/')
   const query = new URLSearchParams(channel.query).toString()
   return `${channel.baseUrl}${path.replaceAll('{model}', name)}${query === '' ? '' : `?${query}`}`
@@ -31,7 +18,7 @@ export function credentialHeader(
   { family, apiKeyHeader, apiKeyPrefix }: Channel,
   credential: string,
 ): Readonly<Record<string, string>> {
-  const name = apiKeyHeader?.toLowerCase() ?? (family === 'A' ? 'x-goog-api-key' : 'authorization')
+  const name = apiKeyHeader?.toLowerCase() ?? familyAdapters[family].credentialHeader
   const prefix = apiKeyPrefix ?? (name === 'authorization' ? 'Bearer ' : '')
   return { [name]: `${prefix}${credential}` }
 }

@@ -7,6 +7,8 @@ import type { Channel, channelCheckResults } from '../domain/upstream/channel.ts
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { exchange } from './exchange.ts'
+import type { FamilyAdapter } from './familyAdapters.ts'
+import { familyAdapters } from './familyAdapters.ts'
 import { createUpstreamConnections } from './upstreamConnections.ts'
 
 /** What a call that costs nothing showed about a channel. */
@@ -36,21 +38,23 @@ export async function checkChannel(channel: Channel): Promise<ChannelCheck> {
   const credential = await readCredential(channel)
   const asked = { url, header: Object.keys(credentialHeader(channel, ''))[0] ?? '' }
   if (credential === undefined || credential === '') return { ...asked, result: 'no_credential' }
-  return { ...asked, ...(await ask(url, commonHeaders(channel, credential))) }
+  return { ...asked, ...(await ask(channel, url, credential)) }
 }
 
 async function ask(
+  channel: Channel,
   url: string,
-  headers: Readonly<Record<string, string>>,
+  credential: string,
 ): Promise<Omit<ChannelCheck, 'url' | 'header'>> {
   const agent = createUpstreamConnections()
   const { origin, pathname, search } = new URL(url)
+  const headers = commonHeaders(channel, credential)
   const options = { origin, path: pathname + search, method: 'GET', headers } as const
   try {
     const signal = AbortSignal.timeout(checkMsMax)
     const body = createAnswerBody(tmpdir())
     const answer = await exchange(agent, options, { signal, body })
-    const result = await resultOf(answer)
+    const result = await resultOf(answer, familyAdapters[channel.family])
     const { status, elapsedMs: latencyMs } = answer
     return { result, httpStatus: status, latencyMs: Math.round(latencyMs) }
   } catch (error) {
@@ -63,13 +67,16 @@ async function ask(
 /** The statuses of a server that has no such call. They say nothing about the credential. */
 const noSuchCall: readonly number[] = [404, 405, 501]
 
-async function resultOf(answer: Answer): Promise<ChannelCheck['result']> {
+async function resultOf(
+  answer: Answer,
+  { errorIn }: FamilyAdapter,
+): Promise<ChannelCheck['result']> {
   const { status } = answer
   if (status >= 200 && status <= 299) return 'accepted'
   if (noSuchCall.includes(status)) return 'not_checked'
   if (status === 401 || status === 403) return 'refused'
   // Family A answers 400 to a wrong key. Only the body names the reason.
-  const { reason } = await readErrorAnswer(answer, { nowMs: Date.now() })
+  const { reason } = await readErrorAnswer(answer, { nowMs: Date.now(), errorIn })
   return reason === 'credential' ? 'refused' : 'unclear'
 }
 

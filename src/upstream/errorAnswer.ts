@@ -15,6 +15,8 @@ import { readLenientJson } from '../bytes/readJson.ts'
 type About = Pick<ErrorAnswer, 'errorsAreFree'> & {
   /** Epoch milliseconds. */
   readonly nowMs: number
+  /** Reads the error of the family's vendors, as in `familyAdapters.ts`. */
+  readonly errorIn: (document: Json | undefined) => ParsedVendorError | undefined
 }
 
 /**
@@ -24,14 +26,14 @@ type About = Pick<ErrorAnswer, 'errorsAreFree'> & {
 export async function readErrorAnswer(answer: Answer, about: About): Promise<AnswerVerdict> {
   const plain = await unpacked(await answer.body.take(), answer.headers, errorBytesMax)
   const read = plain.ok ? readLenientJson(plain.value) : plain
-  return judgeError(answer, read.ok ? vendorErrorIn(read.value.document) : undefined, about)
+  return judgeError(answer, read.ok ? about.errorIn(read.value.document) : undefined, about)
 }
 
 /** The same for an error that is read already. A 2xx may have one too, when there is no image beside it. */
 export function judgeError(
   { status, headers, elapsedMs }: Pick<Answer, 'status' | 'headers' | 'elapsedMs'>,
   error: ParsedVendorError | undefined,
-  { errorsAreFree, nowMs }: About,
+  { errorsAreFree, nowMs }: Omit<About, 'errorIn'>,
 ): AnswerVerdict {
   const verdict = classifyErrorAnswer({ status, elapsedMs, ...defined({ error, errorsAreFree }) })
   const text = verdict.reason === 'rate_limited' ? error?.message : undefined
@@ -40,13 +42,14 @@ export function judgeError(
   return { ...verdict, ...defined({ retryAfterMs: waitMs, vendorCode: error?.code }) }
 }
 
-type ParsedVendorError = VendorError & {
+export type ParsedVendorError = VendorError & {
   /** The duration from `RetryInfo` of family A, such as `37s`. */
   readonly retryDelay?: string
 }
 
 /**
- * Returns the vendor's error from the document of an error body. Returns `undefined` when it is anything else. Family A (Gemini API) sends `{error:{code,message,status,details[]}}`, and Vertex AI
+ * Returns the vendor's error from the document of an error body. Returns `undefined` when it is anything else.
+ * Family A (Gemini API) sends `{error:{code,message,status,details[]}}`, and Vertex AI
  * may put it into an array of one. Family B (OpenAI API) sends `{error:{message,type,param,code}}`, and Azure
  * OpenAI may send only `message` and `code` of it. Both shapes are accepted in both families, because gateways in
  * front of a vendor use the shape of family B for all models.

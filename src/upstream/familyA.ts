@@ -15,9 +15,8 @@ import type { BodyPiece } from './requestBody.ts'
 
 /** Prepares one call of family A: `generateContent` of the Gemini API. */
 export function familyACall(
-  { upstreamKey, channel }: UpstreamCall,
-  request: ImageRequest,
-  capabilities: CapabilityTable,
+  { upstreamKey, channel, request }: UpstreamCall,
+  { capabilities }: { readonly capabilities: CapabilityTable },
 ): FamilyCall {
   const names = publicNames(request.model, upstreamKey)
   return {

@@ -15,9 +15,8 @@ import type { BodyPiece } from './requestBody.ts'
 
 /** Prepares one call of family B: generations or edits of the OpenAI Images API. */
 export function familyBCall(
-  { channel, accountId, upstreamKey }: UpstreamCall,
-  request: ImageRequest,
-  safetySecret: string,
+  { channel, accountId, upstreamKey, request }: UpstreamCall,
+  { safetySecret }: { readonly safetySecret: string },
 ): FamilyCall {
   const fixed = {
     model: upstreamModelName(channel, request.model),

@@ -17,7 +17,7 @@ import { eventsOf, isEventStream } from '../bytes/eventStream.ts'
 import { readLenientJson } from '../bytes/readJson.ts'
 import type { ImageString } from '../bytes/parseJson.ts'
 
-/** What differs between the two families: the body of a request, and how a 2xx answer is judged. */
+/** One call in a family's format: the body of the request, and how a 2xx answer is judged. */
 export type FamilyCall = {
   readonly contentType: string
   readonly pieces: readonly BodyPiece[]

@@ -18,16 +18,20 @@ const headerNames = [
 
 const lengthMax = 128
 
+/** Returns the id that Google gives an answer in its document. Relays pass it on. */
+export function responseIdIn(document: JsonObject): string | undefined {
+  return textOf(document['responseId'] ?? document['response_id'])
+}
+
 /**
- * Returns the id that the vendor gave an answer, from its headers or, as Google sends it, from its document; else that of
- * the edge in front of the vendor. Removes all characters that could be harmful in a log.
+ * Returns the id that the vendor gave an answer, from its headers or from its document (`inBody`); else that of the edge
+ * in front of the vendor. Removes all characters that could be harmful in a log.
  */
 export function upstreamRequestId(
   headers: Answer['headers'],
-  document: JsonObject = {},
+  inBody: string | undefined,
 ): string | undefined {
   const inHeaders = headerNames.map((name) => headers[name])
-  const inBody = textOf(document['responseId'] ?? document['response_id'])
   const ids = [...inHeaders, inBody, headers['cf-ray']].map((value) => {
     const text = Array.isArray(value) ? value[0] : value
     return text?.replaceAll(/[^0-9A-Za-z._:/=+-]/g, '').slice(0, lengthMax)

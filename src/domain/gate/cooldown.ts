@@ -3,8 +3,8 @@ import type { OutcomeClass, OutcomeReason } from '../upstream/upstreamCall.ts'
 import { isOwnFault, isUpstreamRefusal } from './taskFacts.ts'
 
 /**
- * The cooldown that the end of a call begins or lengthens. The table `cooldown` says what its row means, and the
- * statement of `closeAttempt.ts` writes it.
+ * The cooldown that the end of a call begins or lengthens. In the schema the table `cooldown` says what its row means,
+ * and the function `begin_cooldown`, which gets this as JSON, writes it.
  */
 export type Cooldown = {
   /** Whether it is for every model of the channel. */
@@ -15,10 +15,12 @@ export type Cooldown = {
   readonly namedMs?: number
   readonly firstMs: number
   readonly mostMs: number
+  /** How many calls may be under way after the first cooldown. */
+  readonly firstMax: number
 }
 
 const refusal = { everyModel: false, fault: false, firstMs: 1_000, mostMs: 30_000 }
-const fault = { fault: true, firstMs: 60_000, mostMs: cooldownMsMax }
+const fault = { fault: true, firstMax: 1, firstMs: 60_000, mostMs: cooldownMsMax }
 
 /**
  * Returns the cooldown after a call with this outcome, or `undefined` when other tasks have no reason to wait. A refusal
@@ -29,13 +31,16 @@ export function cooldownAfter(outcome: {
   readonly class: OutcomeClass
   readonly reason: OutcomeReason
   readonly retryAfterMs?: number | undefined
+  /** The places of the channel, half of which it keeps at its first refusal. Default 2. */
+  readonly concurrencyMax?: number | undefined
 }): Cooldown | undefined {
-  const { reason, retryAfterMs } = outcome
+  const { reason, retryAfterMs, concurrencyMax = 2 } = outcome
   if (isOwnFault(outcome)) return undefined
   if (outcome.class === 'operator_fault') {
     return { ...fault, everyModel: reason !== 'model_not_found' }
   }
   if (!isUpstreamRefusal(outcome)) return undefined
-  if (retryAfterMs === undefined) return refusal
-  return { ...refusal, namedMs: Math.min(retryAfterMs, cooldownMsMax) }
+  const firstMax = Math.max(1, Math.floor(concurrencyMax / 2))
+  if (retryAfterMs === undefined) return { ...refusal, firstMax }
+  return { ...refusal, firstMax, namedMs: Math.min(retryAfterMs, cooldownMsMax) }
 }

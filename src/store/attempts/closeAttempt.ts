@@ -20,7 +20,7 @@ export type AttemptClose = {
   readonly nativeRejection?: JsonObject | undefined
   /** Close the attempt only if it stores its answer here: its worker does not know whether it was opened. */
   readonly answerId?: string
-  /** The places of the attempt's channel, half of which it keeps at its first refusal. Needed only for a refusal. */
+  /** The places of the attempt's channel. Needed only for a refusal. */
   readonly concurrencyMax?: number
 }
 
@@ -30,7 +30,7 @@ const triesMax = 5
 /**
  * Closes an open attempt, of a live or an ended task. Does nothing when it is closed already, or does not meet the
  * conditions. Returns whether it was closed now. A closed attempt frees its place. Its outcome may begin a cooldown
- * (`cooldownAfter`), and an unknown one may have done paid work. The answer of an ended task is swept, unless the task
+ * (`begin_cooldown` in the schema), and an unknown one may have done paid work. The answer of an ended task is swept, unless the task
  * has published it: an answer that came too late also when its attempt was closed before, because the sweep may have
  * deleted its upload before the answer was stored, and bytes without an upload would stay for ever.
  */
@@ -66,8 +66,13 @@ export async function loseAttempt(
 }
 
 function valuesOf(close: AttemptClose): unknown[] {
-  const { taskId, n, evidence, retryAfterMs, nativeRejection, concurrencyMax = 2 } = close
-  const cooldown = cooldownAfter({ class: close.class, reason: evidence.reason, retryAfterMs })
+  const { taskId, n, evidence, retryAfterMs, nativeRejection, concurrencyMax } = close
+  const cooldown = cooldownAfter({
+    class: close.class,
+    reason: evidence.reason,
+    retryAfterMs,
+    concurrencyMax,
+  })
   return [
     taskId,
     n,
@@ -76,12 +81,7 @@ function valuesOf(close: AttemptClose): unknown[] {
     retryAfterMs === undefined ? null : Math.round(retryAfterMs),
     nativeRejection === undefined ? null : JSON.stringify(nativeRejection),
     close.answerId ?? null,
-    cooldown?.everyModel ?? null,
-    cooldown?.fault ?? null,
-    cooldown?.namedMs ?? null,
-    cooldown?.firstMs ?? null,
-    cooldown?.mostMs ?? null,
-    cooldown?.fault === true ? 1 : Math.max(1, Math.floor(concurrencyMax / 2)),
+    cooldown === undefined ? null : JSON.stringify(cooldown),
     evidence.vendorCode ?? null,
   ]
 }
@@ -89,11 +89,6 @@ function valuesOf(close: AttemptClose): unknown[] {
 /**
  * Closes attempt $2 when it is open, whatever the task's status. The task is locked first (`locked`), and every other
  * part reads from it, so that this statement and `settleTask` cannot deadlock.
- *
- * The cooldown ($11 to $16): a first refusal begins one. A call that began after the end of the known one halves `max`
- * and makes the next one longer. A call that began before can only lengthen it, to the time that the upstream named. A
- * fault replaces a refusal, and a refusal leaves a fault as it is. Of two calls that end at once and do not see each
- * other's row, the later end counts.
  */
 const closeSql = closeWhere('true', 'for update', afterCloseSql, 'clock_timestamp()')
 
@@ -103,7 +98,7 @@ const closeSql = closeWhere('true', 'for update', afterCloseSql, 'clock_timestam
  * sweeps it.
  */
 const loseSql = closeWhere(
-  `${lostSql} and ${steadySql('$18')}`,
+  `${lostSql} and ${steadySql('$13')}`,
   'for update skip locked',
   'clock_timestamp()',
   `hard_end_at + ${unusedAnswerKeptSql}`,
@@ -116,7 +111,7 @@ function closeWhere(condition: string, lock: string, checkAt: string, sweepAfter
     from task where task_id = $1 ${lock}
   ), closed as (
     update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,
-      upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8, vendor_code = $17
+      upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8, vendor_code = $12
     from locked
     where task_id = id and n = $2 and closed_at is null
       and ($10::text is null or answer_id = $10) and ${condition}
@@ -132,22 +127,8 @@ function closeWhere(condition: string, lock: string, checkAt: string, sweepAfter
     where ended_at is not null and answer_id is distinct from published
       and ($3 = 'succeeded' or exists (select from closed))
     on conflict (upload_id) do update set sweep_after = excluded.sweep_after, next_try_at = null
-  ), cooled as (
-    select closed.channel as of_channel, of_model, coalesce(old.fault = $12, false) as is_known,
-      old.until_at as old_until, old.max as old_max, opened_at < old.until_at as is_early,
-      coalesce($13::float8, case when old.fault = $12 then least(old.length_ms * 2, $15::float8)
-        else $14::float8 end) as new_length
-    from closed
-      cross join lateral (select case when $11::boolean then '*' else model end as of_model) named
-      left join cooldown old on old.channel = closed.channel and old.model = of_model and cooldown_counts(old)
-    where $12::boolean is not null and not (coalesce(old.fault, false) and not $12)
-  ), cooling as (
-    insert into cooldown as newest (channel, model, fault, until_at, max, length_ms)
-    select of_channel, of_model, $12, greatest(old_until, clock_timestamp() + new_length * interval '1 millisecond'),
-      case when not is_known then $16 when is_early then old_max else greatest(1, old_max / 2) end, new_length
-    from cooled where not (is_known and is_early and $13 is null)
-    on conflict (channel, model) do update set fault = excluded.fault, until_at = greatest(newest.until_at, excluded.until_at),
-      max = excluded.max, length_ms = excluded.length_ms
   )
-  select exists (select from closed) as closed, coalesce(was_open = $2, false) as "isOpen" from locked`
+  select exists (select from closed) as closed, coalesce(was_open = $2, false) as "isOpen",
+    (select begin_cooldown(channel, model, opened_at, $11) from closed where $11::jsonb is not null) as cooled
+  from locked`
 }

@@ -184,12 +184,7 @@ const settleSql = `
     from ended where attempt.task_id = ended.task_id and n = $2
     returning attempt.channel, attempt.model
   ), healed as (
-    update cooldown set max = max + 1, fault = false,
-      until_at = case when fault then '-infinity' else until_at end
-    from closed
-    where cooldown.channel = closed.channel and cooldown.model in (closed.model, '*')
-      and cooldown_counts(cooldown)
-    returning 1
+    select heal_cooldown(channel, model) from closed
   ), done as materialized (
     select ended.*, channel from ended left join closed on true, (select count(*) from healed) as after_healed
   ), ${tailSql}`

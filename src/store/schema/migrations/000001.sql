@@ -570,6 +570,50 @@ begin
   end loop;
 end $$;
 
+-- Begins the cooldown of a channel after a call that began at `the_opened`, or lengthens it. `begun` is a `Cooldown` of
+-- src/domain/gate/cooldown.ts. A call that began after the end of the known cooldown halves `max` and makes the next one
+-- twice as long. A call that began before its end can only lengthen it, to the time that the upstream named. A fault
+-- replaces a refusal, and a refusal leaves a fault as it is. Of two calls that end at once and both find no cooldown, the
+-- later end counts.
+create function begin_cooldown(the_channel text, the_model text, the_opened timestamptz, begun jsonb) returns void
+language plpgsql as $$
+declare
+  known cooldown;
+  is_fault boolean := begun -> 'fault';
+  of_model text := case when (begun -> 'everyModel')::boolean then '*' else the_model end;
+  named_ms float8 := begun -> 'namedMs';
+  next_ms float8 := coalesce(named_ms, (begun -> 'firstMs')::float8);
+  next_max integer := begun -> 'firstMax';
+begin
+  select * into known from cooldown d
+  where d.channel = the_channel and d.model = of_model and cooldown_counts(d) for update;
+  if known.fault and not is_fault then
+    return;
+  end if;
+  if known.fault = is_fault then
+    if the_opened < known.until_at then
+      if named_ms is null then
+        return;
+      end if;
+      next_max := known.max;
+    else
+      next_max := greatest(1, known.max / 2);
+      next_ms := coalesce(named_ms, least(known.length_ms * 2, (begun -> 'mostMs')::float8));
+    end if;
+  end if;
+  insert into cooldown as newest (channel, model, fault, until_at, max, length_ms)
+  values (the_channel, of_model, is_fault, clock_timestamp() + next_ms * interval '1 millisecond', next_max, next_ms)
+  on conflict (channel, model) do update set fault = excluded.fault, max = excluded.max,
+    until_at = greatest(newest.until_at, excluded.until_at), length_ms = excluded.length_ms;
+end $$;
+
+-- Raises the limits of a channel after an image of a model, and ends a fault.
+create function heal_cooldown(the_channel text, the_model text) returns void language plpgsql as $$
+begin
+  update cooldown set max = max + 1, fault = false, until_at = case when fault then '-infinity' else until_at end
+  where channel = the_channel and model in (the_model, '*') and cooldown_counts(cooldown);
+end $$;
+
 -- Opens attempt `the_n` of a task on a channel: writes the attempt and the upload of its answer, and sets the task
 -- processing. Only when all of this holds:
 -- - the task is live and before its deadline, has no open attempt and has had `the_n` - 1 attempts (else `over` or

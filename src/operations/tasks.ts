@@ -142,8 +142,7 @@ export async function cancelInDatabase(
   const change = { action: 'task.cancel', target: taskId, params: {} }
   return audited(deps, change, async (client) => {
     // No process is told: those that wait for the end of the task read its row each second.
-    const endDeps = { ...deps.lifetimes, pool: client, announceEnd: () => {} }
-    const result = await ends.cancelTask(endDeps, taskId, 'asked')
+    const { result } = await ends.cancelTask({ ...deps.lifetimes, pool: client }, taskId, 'asked')
     if (result === 'cancelled') return succeed({ cancelled: true })
     if (result === 'missing') return missing(`task ${taskId}`)
     return refuse(result, `Not cancelled: ${whyNot(result)}`)

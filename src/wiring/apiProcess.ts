@@ -93,7 +93,11 @@ function taskServiceOf(app: App, starts: StartRuns) {
     pool,
     watches,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
-    cancelTask: (taskId, reason) => cancelTask({ ...config, ...app }, taskId, reason),
+    cancelTask: async (taskId, reason) => {
+      const { result, ended } = await cancelTask({ ...config, pool }, taskId, reason)
+      if (ended !== undefined) app.announceEnd(taskId)
+      return result
+    },
     endRun: (taskId) => void cancelWorkflow(temporal, taskId),
     runStage: createReadRunStage(temporal),
     taskDeadlineMs: config.taskDeadlineSeconds * 1000,

@@ -37,15 +37,16 @@ export function createExecution(
   const random = Math.random
   const processId = newProcessId()
   const dispatcher = createUpstreamConnections()
-  const reportRefund = ({ taskId, model, refunded }: EndedRow) => {
+  const onEnd = ({ taskId, model, refunded }: EndedRow) => {
+    announceEnd(taskId)
+    if (refunded === 0) return
     app.metrics.refund(model, refunded)
     log.info('image smaller than asked: credits refunded', { taskId })
   }
   const attempts = createAttemptStore({
     ...config,
     pool,
-    announceEnd,
-    reportRefund,
+    onEnd,
     random,
     channels,
   })

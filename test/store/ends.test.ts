@@ -95,8 +95,8 @@ describe('the ends of a task', () => {
       [`in-${taskId}`, taskId],
     )
     const lifetimes = { retentionSeconds: 86_400, tombstoneSeconds: 604_800, inputRetentionSeconds }
-    const deps = { pool, announceEnd: () => {}, ...lifetimes }
-    expect(await cancelTask(deps, taskId, reason)).toBe('cancelled')
+    const deps = { pool, ...lifetimes }
+    expect(await cancelTask(deps, taskId, reason)).toMatchObject({ result: 'cancelled' })
     const { rows } = await pool.query(
       `select extract(epoch from u.sweep_after - t.completed_at)::int as "keptSeconds",
          t.request is not null as "hasRequest",
@@ -122,7 +122,7 @@ describe('the ends of a task', () => {
   it('are announced once each, and only after they are committed', async () => {
     const { pool } = world
     const announced: { taskId: string; statuses: Promise<unknown> }[] = []
-    const announcing = await createTestAttempts(pool, undefined, (taskId) => {
+    const announcing = await createTestAttempts(pool, undefined, ({ taskId }) => {
       const statuses = pool.query('select status from task where task_id = $1', [taskId])
       announced.push({ taskId, statuses: statuses.then(({ rows }) => rows) })
     })

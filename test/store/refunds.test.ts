@@ -85,9 +85,7 @@ describe('a settlement', () => {
 
   it('refunds once when it is repeated, also at once, and says so once [money-14]', async () => {
     const seen: EndedRow[] = []
-    const reporting = await createTestAttempts(world.pool, undefined, undefined, (ended) =>
-      seen.push(ended),
-    )
+    const reporting = await createTestAttempts(world.pool, undefined, (ended) => seen.push(ended))
     const { taskId, settle, money } = await called()
     const sides = { width: 1024, height: 1024 }
     const settled = await Promise.all([1, 2, 3].map(() => settle(sides, reporting)))

@@ -30,7 +30,7 @@ async function openProcesses(polls: { readonly pollMs?: number } = { pollMs: 600
   const watches = createTaskWatches({ pool, hear, onError: () => {}, ...polls })
   onTestFinished(watches.close)
   const { announceEnd } = await open('sync_task')
-  const attempts = await createTestAttempts(pool, undefined, announceEnd)
+  const attempts = await createTestAttempts(pool, undefined, ({ taskId }) => announceEnd(taskId))
   return { deps: { pool, watches, capabilities: builtInCapabilities }, attempts }
 }
 

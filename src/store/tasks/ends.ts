@@ -8,23 +8,18 @@ import { runStatement } from '../connection/transaction.ts'
 import type { EndedRow } from './afterEnd.ts'
 import { endedSql, tailSql } from './afterEnd.ts'
 import type { Lifetimes } from './lifetimes.ts'
+import type { TaskState } from './lockState.ts'
 import { lockState } from './lockState.ts'
 
 // The three ends of a task. Each is one statement: it ends the task if its conditions
 // hold on the newest version of the task's row, and `tailSql` does what every end does. So a task ends once, and its
 // money moves once.
 
-export type EndDeps = Lifetimes & {
-  /** With a client, the end is part of its transaction. */
-  readonly pool: Pool | PoolClient
-  /** Called with every task that was just ended, with a pool after the commit. Never throws and never waits. */
-  readonly announceEnd: (taskId: string) => void
-}
+/** With a client, the end is part of its transaction. */
+export type EndDeps = Lifetimes & { readonly pool: Pool | PoolClient }
 
-export type SettleDeps = EndDeps & {
-  /** Called with every task that was just settled with a refund. Never throws and never waits. */
-  readonly reportRefund: (ended: EndedRow) => void
-}
+/** What an end did or found, and what it ended. The caller announces what has ended, after the commit. */
+export type End<Result> = { readonly result: Result; readonly ended?: EndedRow | undefined }
 
 /** A stored answer to publish. */
 export type SettleInput = {
@@ -69,14 +64,14 @@ export type CancelResult =
 
 /**
  * Publishes a stored answer and settles the hold: charges what the task's row says for an image of this size, and
- * refunds the rest. Returns whether the task has succeeded with this answer, now or before. Otherwise the task had ended
- * in another way, and nothing is published or charged.
+ * refunds the rest. The result is whether the task has succeeded with this answer, now or before. Otherwise the task had
+ * ended in another way, and nothing is published or charged.
  */
-export async function settleTask(deps: SettleDeps, input: SettleInput): Promise<boolean> {
-  const ended = await runEnd(deps, settleQuery(deps, input))
-  if (ended !== undefined && ended.refunded > 0) deps.reportRefund(ended)
-  const winner = ended === undefined ? await lockState(deps.pool, input.meta.taskId) : input
-  return winner?.answerId === input.answerId
+export async function settleTask(deps: EndDeps, input: SettleInput): Promise<End<boolean>> {
+  const [ended] = await runStatement<EndedRow>(deps.pool, settleQuery(deps, input))
+  if (ended !== undefined) return { result: true, ended }
+  const winner = await lockState(deps.pool, input.meta.taskId)
+  return { result: winner?.answerId === input.answerId }
 }
 
 /**
@@ -89,16 +84,13 @@ export async function failTask(
   taskId: string,
   failure: TaskFailure,
   attempts: number,
-): Promise<FailResult> {
+): Promise<End<FailResult>> {
   const query = failQuery(deps, { taskId, failure, attempts })
   for (;;) {
-    if ((await runEnd(deps, query)) !== undefined) return 'failed'
-    const state = await lockState(deps.pool, taskId)
-    if (state === undefined || state.status === 'failed') return 'over'
-    if (state.status === 'succeeded') return 'succeeded'
-    if (state.attempts !== attempts || (state.isCalling && !state.isPastEnd)) {
-      return 'call_under_way'
-    }
+    const [ended] = await runStatement<EndedRow>(deps.pool, query)
+    if (ended !== undefined) return { result: 'failed', ended }
+    const result = whyNotFailed(await lockState(deps.pool, taskId), attempts)
+    if (result !== undefined) return { result }
     // A transaction that ended since then has made the failure possible.
   }
 }
@@ -112,30 +104,35 @@ export async function cancelTask(
   deps: EndDeps,
   taskId: string,
   reason: CancelReason,
-): Promise<CancelResult> {
+): Promise<End<CancelResult>> {
   const clientLeft = reason === 'client_left'
   const cause = clientLeft ? 'client_left' : 'cancelled'
   const failure = { code: 'cancelled', cause, workPossible: false } as const
   const lifetimes = clientLeft ? { ...deps, inputRetentionSeconds: 0 } : deps
   const query = failQuery(lifetimes, { taskId, failure })
   for (;;) {
-    if ((await runEnd(deps, query)) !== undefined) return 'cancelled'
-    const state = await lockState(deps.pool, taskId)
-    if (state === undefined) return 'missing'
-    const { status, failureCode, isCalling, workPossible } = state
-    if (status === 'succeeded') return 'succeeded'
-    if (status === 'failed') return failureCode === 'cancelled' ? 'cancelled' : 'failed'
-    if (isCalling) return 'call_under_way'
-    if (workPossible) return 'work_possible'
+    const [ended] = await runStatement<EndedRow>(deps.pool, query)
+    if (ended !== undefined) return { result: 'cancelled', ended }
+    const result = whyNotCancelled(await lockState(deps.pool, taskId))
+    if (result !== undefined) return { result }
     // A transaction that ended since then has made the cancel possible.
   }
 }
 
-/** Runs the statement of an end. When it has ended the task, announces the end and returns its row. */
-async function runEnd(deps: EndDeps, query: QueryConfig): Promise<EndedRow | undefined> {
-  const [ended] = await runStatement<EndedRow>(deps.pool, query)
-  if (ended !== undefined) deps.announceEnd(ended.taskId)
-  return ended
+function whyNotFailed(state: TaskState | undefined, attempts: number): FailResult | undefined {
+  if (state === undefined || state.status === 'failed') return 'over'
+  if (state.status === 'succeeded') return 'succeeded'
+  const isCalled = state.attempts !== attempts || (state.isCalling && !state.isPastEnd)
+  return isCalled ? 'call_under_way' : undefined
+}
+
+function whyNotCancelled(state: TaskState | undefined): CancelResult | undefined {
+  if (state === undefined) return 'missing'
+  const { status, failureCode, isCalling, workPossible } = state
+  if (status === 'succeeded') return 'succeeded'
+  if (status === 'failed') return failureCode === 'cancelled' ? 'cancelled' : 'failed'
+  if (isCalling) return 'call_under_way'
+  return workPossible ? 'work_possible' : undefined
 }
 
 function settleQuery(

@@ -2,7 +2,8 @@ import type { Pool, PoolClient } from 'pg'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
 import { runStatement } from '../connection/transaction.ts'
 
-type State = {
+/** What decides whether a task could be ended. */
+export type TaskState = {
   readonly status: TaskStatus
   readonly answerId: string | null
   readonly failureCode: string | null
@@ -20,8 +21,8 @@ type State = {
 export async function lockState(
   pool: Pool | PoolClient,
   taskId: string,
-): Promise<State | undefined> {
-  const [row] = await runStatement<State>(pool, {
+): Promise<TaskState | undefined> {
+  const [row] = await runStatement<TaskState>(pool, {
     name: 'lock-state',
     text: `select status, answer_id as "answerId", failure_code as "failureCode", attempts,
         open_attempt is not null as "isCalling", work_possible as "workPossible",

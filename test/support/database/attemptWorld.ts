@@ -14,14 +14,11 @@ export type AttemptWorld = Pick<TestDatabase, 'databaseUrl' | 'pool'> & {
  * Opens an `AttemptWorld` before the tests of the calling file, and drops its database after them. The fields
  * can be read from the first test or hook on.
  */
-export function useAttemptWorld(
-  channels?: readonly Channel[],
-  announceEnd?: (taskId: string) => void,
-): AttemptWorld {
+export function useAttemptWorld(channels?: readonly Channel[]): AttemptWorld {
   return useOpened(
     async () => {
       const database = await createTestDatabase()
-      const attempts = await createTestAttempts(database.pool, channels, announceEnd)
+      const attempts = await createTestAttempts(database.pool, channels)
       return { ...database, attempts }
     },
     ({ close }) => close(),

@@ -95,8 +95,7 @@ export const testProcessId = 'this-process'
 export async function createTestAttempts(
   pool: Pool,
   channels: readonly Channel[] = [testChannel()],
-  announceEnd: (taskId: string) => void = () => {},
-  reportRefund: (ended: EndedRow) => void = () => {},
+  onEnd: (ended: EndedRow) => void = () => {},
 ): Promise<AttemptStore> {
   for (const { name } of channels) {
     await pool.query('insert into channel (name) values ($1) on conflict do nothing', [name])
@@ -110,8 +109,7 @@ export async function createTestAttempts(
   )
   return createAttemptStore({
     pool,
-    announceEnd,
-    reportRefund,
+    onEnd,
     random: () => 0,
     channels,
     retentionSeconds: 86_400,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { TaskFailure } from '../domain/failure.ts'
-import { nextStep } from '../domain/gate/nextStep.ts'
+import { chooseChannel } from '../domain/gate/chooseChannel.ts'
+import { noWaitFailure } from '../domain/gate/taskFailures.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { familyOf } from '../domain/models/models.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
@@ -29,7 +30,7 @@ export function createRefusedModels({ pool, channels }: RefusedModelsDeps) {
   async function look(model: ModelId): Promise<TaskFailure | undefined> {
     try {
       const now = await readChannelsNow(pool, channelsOf(channels, familyOf(model)), model)
-      const failure = failureOfNewTask(model, now)
+      const failure = failureOfNewTask(now)
       if (failure === undefined) looks.delete(model)
       return failure
     } catch {
@@ -57,24 +58,9 @@ export function createRefusedModels({ pool, channels }: RefusedModelsDeps) {
   }
 }
 
-/** Returns the failure of a synchronous task of the model that would be accepted now, as its worker would decide. */
-function failureOfNewTask(
-  model: ModelId,
-  { nowMs, channels }: ChannelsNow,
-): TaskFailure | undefined {
-  const facts = {
-    nowMs,
-    createdAtMs: nowMs,
-    deadlineAtMs: Infinity,
-    hardEndAtMs: Infinity,
-    accountId: '',
-    model,
-    sync: true,
-    requestBytes: 0,
-    attempts: 0,
-    past: [],
-    channels,
-  }
-  const step = nextStep(facts, { callsMax: 1, jitter: 0, looked: new Set(), givenUp: false })
-  return step.kind === 'end' ? step.failure : undefined
+/** Returns the failure of a synchronous task that would be accepted now, as its worker would decide. */
+function failureOfNewTask({ nowMs, channels }: ChannelsNow): TaskFailure | undefined {
+  const newTask = { nowMs, createdAtMs: nowMs, deadlineAtMs: Infinity, sync: true }
+  const choice = chooseChannel(newTask, channels, 0)
+  return choice.kind === 'none' ? noWaitFailure({ nowMs, past: [] }, choice) : undefined
 }

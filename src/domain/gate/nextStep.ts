@@ -1,9 +1,11 @@
-import { callCheckMs, freeErrorsMax, refusalsMax, syncCooldownWaitMsMax } from '../limits.ts'
+import { callCheckMs, freeErrorsMax, refusalsMax } from '../limits.ts'
 import type { TaskFailure } from '../failure.ts'
 import { assertNever } from '../assertNever.ts'
-import type { ChannelState, NextStep, PastAttempt, TaskFacts, Wait } from './taskFacts.ts'
+import type { Choice } from './chooseChannel.ts'
+import { chooseChannel } from './chooseChannel.ts'
+import type { ChannelState, NextStep, PastAttempt, TaskFacts } from './taskFacts.ts'
 import {
-  countOf,
+  countClosed,
   isFreeError,
   isOwnFault,
   isUpstreamRefusal,
@@ -12,10 +14,10 @@ import {
 import {
   deadlineFailure,
   noChannelFailure,
+  noWaitFailure,
   refusedFailure,
   rejectedFailure,
   unknownFailure,
-  waitTooLongFailure,
 } from './taskFailures.ts'
 
 type Terms = {
@@ -47,7 +49,20 @@ export function nextStep(facts: TaskFacts, terms: Terms): NextStep {
   if (failure !== undefined) return end(failure)
   const channels = usableChannels(facts)
   if (channels.length === 0) return end(noChannelFailure(facts))
-  return backoff(facts, terms.jitter) ?? chooseChannel(facts, channels, terms.jitter)
+  return backoff(facts, terms.jitter) ?? stepOf(facts, chooseChannel(facts, channels, terms.jitter))
+}
+
+function stepOf(facts: TaskFacts, choice: Choice): NextStep {
+  switch (choice.kind) {
+    case 'call':
+      return { ...choice, n: facts.attempts + 1 }
+    case 'wait':
+      return choice
+    case 'none':
+      return end(noWaitFailure(facts, choice))
+    default:
+      return assertNever(choice)
+  }
 }
 
 function end(failure: TaskFailure): NextStep {
@@ -62,7 +77,7 @@ function endOf(facts: TaskFacts, { callsMax, givenUp }: Terms): TaskFailure | un
   if (facts.nowMs >= facts.deadlineAtMs) return deadlineFailure(facts)
   if (givenUp || callsWithWork(facts) >= callsMax) return unknownFailure(facts)
   if (past.filter(isFreeError).length >= freeErrorsMax) return unknownFailure(facts)
-  if (countOf(past, 'refused') >= refusalsMax) return refusedFailure(facts)
+  if (countClosed(past, 'refused') >= refusalsMax) return refusedFailure(facts)
   return undefined
 }
 
@@ -149,92 +164,4 @@ function backoff(facts: TaskFacts, jitter: number): NextStep | undefined {
 
 function isUnknown({ class: outcome }: PastAttempt): boolean {
   return outcome === 'unknown'
-}
-
-/**
- * Returns a call on the first channel, in the task's order, that nothing keeps it from. If there is none, returns the
- * shortest wait, and the channels on which the task can stand in line meanwhile: full ones, and those whose cooldown is
- * so short that a client waits for its end. If even this wait is too long for the task, returns its end. A synchronous
- * task does not wait for a paused channel if another one will be free.
- */
-function chooseChannel(
-  facts: TaskFacts,
-  channels: readonly ChannelState[],
-  jitter: number,
-): NextStep {
-  const free = channels.find(({ bar }) => bar === undefined)
-  if (free !== undefined) return { kind: 'call', n: facts.attempts + 1, channel: free.channel }
-  const timed = channels.filter(({ bar }) => bar !== 'paused')
-  const full = timed.filter(({ bar }) => bar === 'full')
-  const inLine = [...full, ...timed.filter((state) => isSoonOver(facts, state))]
-  const [state, wait] = (full.length > 0 ? full : facts.sync && timed.length > 0 ? timed : channels)
-    .map((each) => [each, waitFor(facts, each, jitter)] as const)
-    .reduce((least, other) => (other[1].delayMs < least[1].delayMs ? other : least))
-  if (inLine.length === 0) return waitOrEnd(facts, state, wait)
-  return { ...wait, inLine: inLine.map(({ channel }) => channel.name) }
-}
-
-/** Whether a client waits for the end of this channel's cooldown. */
-function isSoonOver({ sync, nowMs, deadlineAtMs }: TaskFacts, state: ChannelState): boolean {
-  const { bar, untilAtMs = nowMs } = state
-  const isShort = untilAtMs - nowMs <= syncCooldownWaitMsMax && untilAtMs < deadlineAtMs
-  return sync && bar === 'cooldown' && isShort
-}
-
-/** After this time in Temporal, a task that has left the line stands in line again. */
-const lineAgainMs = 4_000
-/**
- * How often a task asks again for a channel that is paused or has a fault. An operator may end that at any time. Old tasks
- * ask less often: each question costs an activity, and thousands of tasks may be waiting.
- */
-const pausedCheckMsMin = 15_000
-const pausedCheckMsMax = 60_000
-/** Limit for the random time after a cooldown, so that the tasks that waited for it do not come all at once. */
-const spreadMsMax = 1_000
-
-function waitFor({ nowMs, createdAtMs }: TaskFacts, state: ChannelState, jitter: number): Wait {
-  const { bar, untilAtMs = nowMs } = state
-  const ageMs = nowMs - createdAtMs
-  const checkMs = Math.min(Math.max(ageMs / 2, pausedCheckMsMin), pausedCheckMsMax)
-  const wait = (reason: Wait['reason'], delayMs: number): Wait => ({
-    kind: 'wait',
-    delayMs: Math.ceil(delayMs),
-    reason,
-    channel: state.channel.name,
-  })
-  switch (bar) {
-    case 'paused':
-      return wait('channel_paused', checkMs + jitter * 1_000)
-    case 'cooldown': {
-      const untilMs = Math.max(untilAtMs - nowMs, 1)
-      const leftMs = state.fault === true ? Math.min(untilMs, checkMs) : untilMs
-      return wait('cooldown', leftMs + jitter * Math.min(leftMs / 4, spreadMsMax))
-    }
-    case 'declined':
-      return wait('declined', untilAtMs - nowMs + jitter * spreadMsMax)
-    case 'full':
-      return wait('channel_full', lineAgainMs * (1 + jitter))
-    case undefined:
-      throw new Error('Bug: a task does not wait for a free channel')
-    default:
-      return assertNever(bar)
-  }
-}
-
-/**
- * Returns the wait, or the end of the task. The task ends when a synchronous caller would wait too long, or
- * when the channel's cooldown, or the pause after it declined, ends only after the deadline. Any other wait that would
- * pass the deadline ends at the deadline, where the task ends.
- */
-function waitOrEnd(facts: TaskFacts, state: ChannelState, wait: Wait): NextStep {
-  const leftMs = facts.deadlineAtMs - facts.nowMs
-  const isTimed = state.bar === 'cooldown' || state.bar === 'declined'
-  const barMs = isTimed ? (state.untilAtMs ?? 0) - facts.nowMs : 0
-  const isTooLong = facts.sync && wait.delayMs > syncCooldownWaitMsMax
-  if (isTooLong || barMs >= leftMs) {
-    const isRefusal = state.bar === 'cooldown' && state.fault !== true
-    if (!isRefusal) return end(noChannelFailure(facts))
-    return end(waitTooLongFailure(facts, wait.channel, barMs))
-  }
-  return { ...wait, delayMs: Math.min(wait.delayMs, leftMs) }
 }

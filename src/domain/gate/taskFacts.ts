@@ -118,7 +118,7 @@ export function isOwnFault({ reason }: Pick<PastAttempt, 'reason'>): boolean {
 }
 
 /** Returns how many attempts ended with this class. */
-export function countOf(past: readonly PastAttempt[], outcome: OutcomeClass): number {
+export function countClosed(past: readonly PastAttempt[], outcome: OutcomeClass): number {
   return past.filter((attempt) => attempt.class === outcome).length
 }
 
@@ -127,7 +127,7 @@ export function countOf(past: readonly PastAttempt[], outcome: OutcomeClass): nu
  * `workPossible`.
  */
 export function mayHaveWorked({ past, open }: Pick<TaskFacts, 'past' | 'open'>): boolean {
-  return open !== undefined || countOf(past, 'unknown') > 0
+  return open !== undefined || countClosed(past, 'unknown') > 0
 }
 
 /**

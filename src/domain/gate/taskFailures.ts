@@ -1,7 +1,8 @@
 import { defined } from '../defined.ts'
 import type { TaskFailure } from '../failure.ts'
+import type { ChannelRefusal } from './chooseChannel.ts'
 import type { PastAttempt, TaskFacts } from './taskFacts.ts'
-import { countOf, isUpstreamRefusal, mayHaveWorked } from './taskFacts.ts'
+import { countClosed, isUpstreamRefusal, mayHaveWorked } from './taskFacts.ts'
 
 // The failures that follow from a task's attempts. `nextStep` decides when a task fails.
 
@@ -46,14 +47,14 @@ export function refusedFailure(facts: Facts): TaskFailure {
   return rateLimited(facts, leftMs.length === 0 ? undefined : Math.max(0, Math.min(...leftMs)))
 }
 
-/** Returns the failure of a task that would wait too long for a channel. */
-export function waitTooLongFailure(
+/** Returns the failure of a task that would wait too long for a channel, which may have refused. */
+export function noWaitFailure(
   facts: Facts,
-  channel: string | undefined,
-  waitMs: number,
+  { refusal }: { readonly refusal?: ChannelRefusal },
 ): TaskFailure {
+  if (refusal === undefined) return noChannelFailure(facts)
   const left = retryAfterLeftMs(facts.nowMs, latestPerChannel(facts))
-  return rateLimited(facts, Math.max(waitMs, left.get(channel ?? '') ?? 0))
+  return rateLimited(facts, Math.max(refusal.leftMs, left.get(refusal.channel) ?? 0))
 }
 
 /**
@@ -65,7 +66,7 @@ export function waitTooLongFailure(
 export function noChannelFailure(facts: Facts): TaskFailure {
   const latest = latestPerChannel(facts)
   if (latest.some(isUpstreamRefusal)) return refusedFailure(facts)
-  if (countOf(latest, 'exhausted') > 0) return { ...refusedFailure(facts), cause: 'exhausted' }
+  if (countClosed(latest, 'exhausted') > 0) return { ...refusedFailure(facts), cause: 'exhausted' }
   return {
     code: 'upstream_error',
     cause: 'operator_fault',

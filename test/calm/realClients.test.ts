@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { modelsOf } from '../../src/domain/models/models.ts'
+import { createClient } from '../support/clients/client.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { calmService } from '../support/service/calmService.ts'
 
@@ -20,6 +21,22 @@ async function post(path: string, body: object | FormData, key?: string) {
     body: isForm ? body : JSON.stringify(body),
   })
   return { status: answer.status, headers: answer.headers, body: Object(await answer.json()) }
+}
+
+/** Returns the native answer of an asynchronous task, once it has ended. */
+async function resultOf(taskId: string) {
+  await createClient(service.url, account.secret).ended(taskId)
+  const headers = { authorization: `Bearer ${account.secret}` }
+  const answer = await fetch(`${service.url}/v1/tasks/${taskId}/result`, { headers })
+  return Object(await answer.json())
+}
+
+/** Returns what each part of a turn is, with its signature. */
+function signaturesOf({ parts }: { readonly parts: readonly object[] }) {
+  return parts.map((part) => {
+    const kind = 'inlineData' in part ? 'inlineData' : 'text'
+    return `${kind} ${Object(part).thoughtSignature}`
+  })
 }
 
 /** An edit of one image, as google-genai sends it: one part, keys of both casings. */
@@ -100,20 +117,29 @@ describe("a call of Google's clients", () => {
     })
   })
 
-  it('may send the whole answer back as a turn of the chat that asks for a change', async () => {
-    const question = { role: 'user', parts: [{ text: 'realClients, a chat' }] }
-    const path = `/v1/models/${familyA}:generateContent`
-    const { body: first } = await post(path, { contents: [question] })
-    const { content } = first.candidates[0]
-    expect(content).toMatchObject({ role: 'model' })
-    expect(JSON.stringify(content)).toMatch(/"inlineData".*"thoughtSignature"/)
-    const prompt = 'realClients, make it blue'
-    const change = { role: 'user', parts: [{ text: prompt }] }
-    const { status } = await post(path, { contents: [question, content, change] })
-    expect(status).toBe(200)
-    const [call] = await service.simulator.calls({ model: familyA, prompt })
-    expect(call?.images).toHaveLength(1)
-  })
+  it.each(['generateContent', 'asyncGenerateContent'])(
+    'may send the whole answer of %s back as a turn of the chat, which keeps its signatures byte for byte (bifrost#7357, dify-plugins#2817)',
+    async (method) => {
+      const question = { role: 'user', parts: [{ text: `realClients, a chat by ${method}` }] }
+      const path = `/v1/models/${familyA}:`
+      const { body } = await post(path + method, { contents: [question] })
+      const first = method === 'generateContent' ? body : await resultOf(body.task_id)
+      const { content } = first.candidates[0]
+      expect(content).toMatchObject({ role: 'model' })
+      expect(signaturesOf(content)).toEqual([
+        expect.stringMatching(/^text [\w+/=]{88}$/),
+        expect.stringMatching(/^inlineData [\w+/=]{88}$/),
+      ])
+      const prompt = `realClients, make it blue after ${method}`
+      const change = { role: 'user', parts: [{ text: prompt }] }
+      const contents = [question, content, change]
+      const { status } = await post(`${path}generateContent`, { contents })
+      expect(status).toBe(200)
+      const [call] = await service.simulator.calls({ model: familyA, prompt })
+      expect(signaturesOf(Object(call?.body).contents[1])).toEqual(signaturesOf(content))
+      expect(call?.images).toHaveLength(1)
+    },
+  )
 
   it('that would stream is a 404 which names the operation that does not [client-7]', async () => {
     for (const version of ['v1', 'v1beta']) {

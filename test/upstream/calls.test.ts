@@ -63,7 +63,7 @@ describe('a call of family A', () => {
     const imagePath = ['candidates', 0, 'content', 'parts', 1, 'inlineData', 'data']
     expect(outcome).toHaveProperty('native.imagePath', imagePath)
     const parts = [
-      { text: expect.any(String) },
+      { text: expect.any(String), thoughtSignature: expect.any(String) },
       {
         inlineData: { mimeType: 'image/png', data: '' },
         thoughtSignature: expect.any(String),

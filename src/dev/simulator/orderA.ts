@@ -5,7 +5,7 @@ import { aspectRatios } from '../../domain/models/models.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { AnswerFault } from './faults.ts'
-import type { EncodedImage, OrderRead, SourceImage } from './order.ts'
+import type { OrderRead, SourceImage } from './order.ts'
 import { sourceOf } from './order.ts'
 
 /** The values of `imageSize`, and how many times as wide and high as in the tier 1K an image is. */
@@ -86,7 +86,8 @@ export function readOrderA(model: string, body: unknown): OrderRead {
   const { responseModalities, imageConfig, seed } = generationConfig
   const [width, height] = pixels1K[imageConfig.aspectRatio]
   const factor = tierFactors[imageConfig.imageSize]
-  const textBefore = responseModalities.includes('TEXT') ? [{ text: 'Here is your image.' }] : []
+  const text = { text: 'Here is your image.', thoughtSignature: signatureOf(`text ${prompt}`) }
+  const textBefore = responseModalities.includes('TEXT') ? [text] : []
   return succeed({
     family: 'A',
     action: read.value.length > 0 ? 'edit' : 'generate',
@@ -100,7 +101,10 @@ export function readOrderA(model: string, body: unknown): OrderRead {
     variant: seed,
     count: responseModalities.includes('IMAGE') ? 1 : 0,
     answer: (images, fault, fileUri) => {
-      const parts = [...textBefore, ...images.map((image) => imagePart(prompt, image))]
+      const parts = [
+        ...textBefore,
+        ...images.map((inlineData) => ({ inlineData, thoughtSignature: signatureOf(prompt) })),
+      ]
       return answerOf(model, images.length, candidatesOf(parts, fault, fileUri))
     },
   })
@@ -189,8 +193,10 @@ function refused(finishReason: string, content: Json): Json {
   return { candidates: [{ ...content, finishReason, finishMessage, index: 0 }] }
 }
 
-/** A client sends the signature back with its next turn. */
-function imagePart(prompt: string, inlineData: EncodedImage): Json {
-  const thoughtSignature = createHash('sha512').update(prompt).digest('base64')
-  return { inlineData, thoughtSignature }
+/**
+ * The first part of an answer and every image have a signature, which a client sends back with its next turn
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures).
+ */
+function signatureOf(text: string): string {
+  return createHash('sha512').update(text).digest('base64')
 }

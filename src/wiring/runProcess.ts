@@ -9,6 +9,8 @@ import { createLogger } from '../telemetry/logger.ts'
 export type RunningProcess = {
   /** Rejects when the process cannot continue its work. */
   readonly ended: Promise<void>
+  /** Limit for the stop after that. Calls under way are paid for and finish first. Absent: `ended` never rejects. */
+  readonly failedStopMsMax?: number
   /**
    * Takes no new work, waits for the work under way, and closes. An API process first reports that it is not
    * ready and continues to serve for `noticeMs`. In this time load balancers stop sending requests to it.
@@ -21,11 +23,6 @@ export type RunningProcess = {
  * shorter than the 10 s after which `docker stop` kills the process.
  */
 const noticeMs = 5_000
-/**
- * Limit for the stop of a process that failed. Its calls under way are paid for, so they finish first. Longer
- * than the timeout of any upstream call that operators usually configure.
- */
-const failedStopMsMax = 10 * 60_000
 /** How long a process that is still starting waits for its start before it stops. */
 const startedStopMsMax = 10_000
 
@@ -66,7 +63,7 @@ export async function runProcess(
     flushCompileCache()
     await running.ended.catch(async (error: unknown) => {
       made.error('stopping', { reason: `${name} failed`, error })
-      await Promise.race([stop(0), sleep(failedStopMsMax)]).catch(() => {})
+      await Promise.race([stop(0), sleep(running.failedStopMsMax)]).catch(() => {})
       throw error
     })
   } catch (error) {

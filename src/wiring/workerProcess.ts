@@ -20,6 +20,8 @@ import { createWorkerWebhooks } from './webhookParts.ts'
 
 /** Time for a stopping worker to store and settle an answer after the answer's last byte has arrived. */
 const settleGraceMs = 30_000
+/** How much longer than the longest call the stop of a failed worker may take. */
+const failedStopGraceMs = 60_000
 
 /**
  * Starts one worker process. It carries out tasks (`execution.ts`), by Temporal's activities and by messages of
@@ -88,6 +90,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   log.info('worker ready', { port: internal.port })
   return {
     ended: running.done,
+    failedStopMsMax: longestTimeoutMs(channels) + failedStopGraceMs,
     stop: async () => {
       // From now on no call begins: `direct` takes no task, and `produceImage` returns before its next call.
       stopping.abort()

@@ -28,11 +28,23 @@ function spawnWith(start: string, ...args: readonly string[]) {
 it('ends a process that fails only after its work under way has finished', async () => {
   const child = spawnWith(`async () => ({
     ended: sleep(50).then(() => { throw new Error('Temporal failed') }),
+    failedStopMsMax: 30_000,
     stop: () => sleep(500).then(() => console.log('work finished')),
   })`)
   const output = Promise.all([text(child.stdout), text(child.stderr)])
   expect(await once(child, 'exit')).toEqual([1, null])
   expect((await output).join('')).toMatch(/work finished[^]*^Temporal failed$/m)
+})
+
+it('ends a process that failed and cannot stop after as long as its own calls may take', async () => {
+  const child = spawnWith(`async () => ({
+    ended: sleep(50).then(() => { throw new Error('Temporal failed') }),
+    failedStopMsMax: 500,
+    stop: () => new Promise(() => setInterval(() => {}, 1_000)),
+  })`)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exited = once(child, 'exit', { signal: AbortSignal.timeout(40_000) })
+  expect(await exited).toEqual([1, null])
 })
 
 it('starts beside variables of other processes, also when these are no use to anybody', async () => {

@@ -16,9 +16,9 @@ function reachedFrom(file: string): readonly string[] {
   )
 }
 
-/** Wiring, the service of tasks, the start of Temporal's worker, and the lists of what a store can do. */
+/** Wiring, the service of tasks, the start of Temporal's worker, the table of families, and what a store can do. */
 const puttingTogether =
-  /^src\/(?:wiring\/|tasks\/taskService\.ts|temporal\/worker\/|(?:store|blobs)\/.*Store\.ts$)/
+  /^src\/(?:wiring\/|tasks\/taskService\.ts|upstream\/familyAdapters\.ts|temporal\/worker\/|(?:store|blobs)\/.*Store\.ts$)/
 
 /** The migration is read by its folder, and called by name. */
 const calledByName = ['src/store/schema/migrations/000001.sql']

@@ -1,15 +1,13 @@
 import { sendJson } from './answers/sendBody.ts'
 import type { ApiContext, ApiState } from './requestState.ts'
 import { overLimitSeconds, overLimitText } from '../domain/accounts/accountLimits.ts'
-import { assertNever } from '../domain/assertNever.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import type { Family } from '../domain/models/models.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
-import type { ErrorName, NamedError } from './errorNames.ts'
-import { namedError } from './errorNames.ts'
+import type { ErrorName, FixedErrorName, NamedError } from './errorTable.ts'
+import { namedError } from './errorTable.ts'
 
-// The one place that makes the answer to every failure: type, text and headers. Status and code are in the table of
-// `errorNames.ts`.
+// The one place that makes the answer to every failure. Status, code and fixed texts are in the table of `errorTable.ts`.
 
 /** Why a request does not get the answer it asked for. `errorReply` translates each failure to HTTP. */
 export type HttpFailure =
@@ -24,7 +22,7 @@ export type HttpFailure =
       readonly message: string
       readonly param?: string
     }
-  /** Their texts are in the table of `errorNames.ts`. */
+  /** These say the same to every client. */
   | {
       readonly tag:
         | 'generation_timeout'
@@ -79,6 +77,7 @@ export function errorBody(
 
 /** Returns the answer to a failure. `request` is the method and path, which only an unknown path or method needs. */
 export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- `named` checks what is left for the default.
   switch (failure.tag) {
     case 'invalid_request':
       return reply({ status: 400, code: failure.code, text: failure.message, param: failure.param })
@@ -115,7 +114,7 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       return named('method_not_allowed', { text: `Method not allowed (${request})`, headers })
     }
     case 'task_not_cancellable':
-      return named('task_not_cancellable', { text: notCancellableMessages[failure.reason] })
+      return named(`cancel_${failure.reason}`)
     case 'body_too_large': {
       const what =
         failure.texts === true ? 'texts of the request body exceed' : 'request body exceeds'
@@ -128,54 +127,23 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
     }
     case 'too_many_requests':
     case 'too_many_live_tasks':
-      return rateLimited(overLimitText(failure), overLimitSeconds(failure))
+      return named('rate_limit_exceeded', {
+        text: overLimitText(failure),
+        headers: retryAfter(overLimitSeconds(failure)),
+      })
     case 'overloaded':
     case 'too_many_waiters':
-      return rateLimited(overloadMessages[failure.tag], failure.retryAfterSeconds)
+      return named(failure.tag, { headers: retryAfter(failure.retryAfterSeconds) })
     case 'task_ended':
       return taskFailureReply(failure)
-    // These say the same to every client.
-    case 'not_http':
-    case 'task_not_found':
-    case 'webhook_not_found':
-    case 'delivery_not_found':
-    case 'asset_not_found':
-    case 'request_timeout':
-    case 'task_not_finished':
-    case 'task_failed':
-    case 'idempotency_key_reused':
-    case 'webhook_disabled':
-    case 'too_many_webhooks':
-    case 'too_many_tests':
-    case 'headers_too_large':
-    case 'internal_error':
-    case 'generation_timeout':
-    case 'not_ready':
-      return named(failure.tag)
+    // All others say the same to every client. One that has no row with a text in the table does not compile.
     default:
-      return assertNever(failure)
+      return named(failure.tag)
   }
 }
 
-const overloadMessages = {
-  overloaded: 'Too many large requests are in progress. Try again later.',
-  too_many_waiters:
-    'Too many requests wait for tasks. Try again later, or read the task without waiting.',
-} as const
-
 /** A header that tells the official OpenAI clients not to send the request again. */
 const doNotRetry = { 'x-should-retry': 'false' }
-
-const notCancellableMessages: Readonly<
-  Record<Extract<HttpFailure, { tag: 'task_not_cancellable' }>['reason'], string>
-> = {
-  call_under_way:
-    'A call of the upstream model is under way. The task continues, and is charged if it gets an image.',
-  work_possible:
-    'An earlier call of the upstream model may have done work. The task continues, and is charged if it gets an image.',
-  succeeded: 'The task has already succeeded.',
-  failed: 'The task has already failed.',
-}
 
 /**
  * The code of a rejection by moderation, as the clients of each family's routes know it. Records of tasks have
@@ -191,8 +159,9 @@ function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): E
   const { code, cause, retryAfterMs } = ended.failure
   const text = taskFailureMessages[code]
   if (code === 'rate_limit_exceeded') {
-    if (retryAfterMs === undefined) return rateLimited(text)
-    return rateLimited(text, Math.max(1, Math.ceil(retryAfterMs / 1000)))
+    const headers =
+      retryAfterMs === undefined ? {} : retryAfter(Math.max(1, Math.ceil(retryAfterMs / 1000)))
+    return named(code, { text, headers })
   }
   if (cause === 'rejected') {
     const isModeration = code === 'content_policy_violation'
@@ -202,15 +171,15 @@ function taskFailureReply(ended: Extract<HttpFailure, { tag: 'task_ended' }>): E
   return reply({ status: 500, code: publicCode, text })
 }
 
-function rateLimited(text: string, retryAfterSeconds?: number): ErrorReply {
-  const headers =
-    retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) }
-  return named('rate_limit_exceeded', { text, headers })
+function retryAfter(seconds: number): Readonly<Record<string, string>> {
+  return { 'Retry-After': String(seconds) }
 }
 
 type Changed = Partial<Pick<ErrorReply, 'param' | 'headers'> & Pick<NamedError, 'text'>>
 
-/** Makes the answer of an error of the table. */
+/** Makes the answer of an error of the table. The text is given for an error that has none there. */
+function named(name: FixedErrorName, changed?: Changed): ErrorReply
+function named(name: ErrorName, changed: Changed & Pick<NamedError, 'text'>): ErrorReply
 function named(name: ErrorName, changed: Changed = {}): ErrorReply {
   return reply({ ...namedError(name), ...changed })
 }

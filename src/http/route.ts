@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { HeaderUse } from './answers/answerHeaders.ts'
 import type { HttpFailure } from './errors.ts'
-import type { ErrorName } from './errorNames.ts'
+import type { ErrorName } from './errorTable.ts'
 import type { ApiContext } from './requestState.ts'
 
 /**

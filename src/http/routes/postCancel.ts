@@ -1,6 +1,7 @@
 import { succeed } from '../../domain/result.ts'
 import { taskId, taskRecord } from '../../schema/answers/recordAnswer.ts'
 import { recordOf } from '../answers/recordOf.ts'
+import { cancelErrors } from '../errorTable.ts'
 import { jsonRoute } from '../extensionRoute.ts'
 
 export const cancelTaskRoute = jsonRoute({
@@ -13,7 +14,7 @@ export const cancelTaskRoute = jsonRoute({
   params: { task_id: taskId },
   answer: [200, 'The record of the cancelled task.', taskRecord],
   answerHeaders: ['X-Credits-Charged'],
-  errors: ['task_not_found', 'task_not_cancellable'],
+  errors: ['task_not_found', ...cancelErrors],
   run: async (parts, { context, caller }) => {
     const { taskId = '' } = context.params
     const cancelled = await parts.tasks.cancel(caller, taskId)

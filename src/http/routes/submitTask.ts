@@ -7,7 +7,7 @@ import { acceptTask } from '../intake/submit.ts'
 import { idempotencyKey } from '../intake/idempotencyKey.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 import { taskAccepted } from '../../schema/answers/recordAnswer.ts'
-import { submitErrors } from '../errorNames.ts'
+import { submitErrors } from '../errorTable.ts'
 import { json } from '../route.ts'
 
 export const submitTaskRoute = accountRoute({

@@ -14,7 +14,7 @@ import { idempotencyKey } from '../intake/idempotencyKey.ts'
 import { receiveForm } from '../intake/receiveForm.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 import { imagesResponse } from '../../schema/answers/nativeAnswer.ts'
-import { syncErrors } from '../errorNames.ts'
+import { syncErrors } from '../errorTable.ts'
 import { json } from '../route.ts'
 
 /** What the two synchronous routes of family B have in common. */

@@ -38,13 +38,34 @@ const errors = {
   request_timeout: [408, 'The request did not arrive in time.', 'invalid_request'],
   task_not_finished: [409, 'The task is not finished yet.'],
   task_failed: [409, 'The task failed and has no result.'],
-  task_not_cancellable: [409],
+  cancel_call_under_way: [
+    409,
+    'A call of the upstream model is under way. The task continues, and is charged if it gets an image.',
+    'task_not_cancellable',
+  ],
+  cancel_work_possible: [
+    409,
+    'An earlier call of the upstream model may have done work. The task continues, and is charged if it gets an image.',
+    'task_not_cancellable',
+  ],
+  cancel_succeeded: [409, 'The task has already succeeded.', 'task_not_cancellable'],
+  cancel_failed: [409, 'The task has already failed.', 'task_not_cancellable'],
   idempotency_key_reused: [409, 'The Idempotency-Key already belongs to a different request.'],
   webhook_disabled: [409, 'The webhook is disabled. Enable it first.'],
   too_many_webhooks: [409, `An account can have ${webhooksMax} webhooks. Delete one first.`],
   body_too_large: [413, '', 'read_request_body_failed'],
   range_not_satisfiable: [416, 'The range is outside the asset.'],
   rate_limit_exceeded: [429],
+  overloaded: [
+    429,
+    'Too many large requests are in progress. Try again later.',
+    'rate_limit_exceeded',
+  ],
+  too_many_waiters: [
+    429,
+    'Too many requests wait for tasks. Try again later, or read the task without waiting.',
+    'rate_limit_exceeded',
+  ],
   too_many_tests: [
     429,
     'Too many test events of this webhook are pending. Try again later.',
@@ -61,6 +82,15 @@ const errors = {
 type TableRow = readonly [status: number, text?: string, code?: string]
 
 export type ErrorName = keyof typeof errors
+
+/** The errors that say the same to every client. */
+export type FixedErrorName = {
+  [Name in ErrorName]: (typeof errors)[Name] extends
+    | readonly [number]
+    | readonly [number, '', string]
+    ? never
+    : Name
+}[ErrorName]
 
 export type NamedError = { readonly status: number; readonly code: string; readonly text: string }
 
@@ -81,6 +111,14 @@ export const bodyErrors = [
   'unreadable_body',
   'body_too_large',
   'rate_limit_exceeded',
+] as const satisfies readonly ErrorName[]
+
+/** Why a task is not cancelled. */
+export const cancelErrors = [
+  'cancel_call_under_way',
+  'cancel_work_possible',
+  'cancel_succeeded',
+  'cancel_failed',
 ] as const satisfies readonly ErrorName[]
 
 /** Errors of every route that makes a task. */

@@ -1,19 +1,10 @@
-import { createHash } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../../domain/accounts/account.ts'
-import type { RequestsState } from '../../domain/accounts/accountLimits.ts'
-import {
-  nextRequestSeconds,
-  requestsRemaining,
-  windowSeconds,
-} from '../../domain/accounts/accountLimits.ts'
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { newUploadId } from '../../domain/ids.ts'
-import type { NewBlob } from '../../domain/ports/blobStore.ts'
 import { NothingWrittenError } from '../../domain/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
-import type { InputImage, UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
+import type { UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
 import type { ParamNames } from '../../domain/tasks/checkSupported.ts'
 import { readTraceparent } from '../../domain/tasks/traceparent.ts'
 import type { AcceptInput, Accepted } from '../../tasks/acceptTask.ts'
@@ -22,8 +13,10 @@ import type { ApiContext } from '../requestState.ts'
 import type { ApiParts } from '../apiParts.ts'
 import type { HttpFailure } from '../errors.ts'
 import type { RouteContext } from '../route.ts'
+import { rateLimitHeaders } from '../answers/rateLimitHeaders.ts'
 import type { BodyOptions } from './body.ts'
 import { readIdempotencyKey } from './idempotencyKey.ts'
+import { blobsOf, nameInputs, withUpload } from './inputUpload.ts'
 import { freeMemory } from '../../bytes/freeMemory.ts'
 
 /**
@@ -99,11 +92,7 @@ async function storeAndAccept(
 ): Promise<Result<Accepted, RequestFailure>> {
   const { context, caller, parts, key } = entry
   const uploadId = newUploadId('input')
-  const inputs: InputImage[] = []
-  for (const [i, { mimeType, content }] of request.inputs.entries()) {
-    const sha256 = await sha256Of(content)
-    inputs.push({ blobKey: `${uploadId}/${i}`, mimeType, bytes: content.length, sha256 })
-  }
+  const inputs = await nameInputs(uploadId, request)
   const input: AcceptInput = {
     caller,
     request: { ...request, inputs },
@@ -118,47 +107,9 @@ async function storeAndAccept(
   const answer = await parts.tasks.answerWithoutTask(input)
   if (answer !== undefined) return noted(entry, answer)
   return withUpload(entry, uploadId, async () => {
-    await parts.blobs.put(
-      ...request.inputs.map(({ content }, i): NewBlob => [`${uploadId}/${i}`, content]),
-    )
+    await parts.blobs.put(...blobsOf(uploadId, request))
     return accept(entry, { ...input, uploadId })
   })
-}
-
-/**
- * Runs `work`, which stores blobs in an upload and makes a task of it. The row of the upload is written before its first
- * blob, so that the sweep finds whatever a process leaves behind that is killed in between. If there is no new task, the
- * upload is discarded at the end.
- */
-async function withUpload<Value>(
-  { context, parts }: Entry,
-  uploadId: string,
-  work: () => Promise<Value>,
-): Promise<Value> {
-  try {
-    await parts.tasks.openUpload(uploadId)
-    return await work()
-  } finally {
-    if (context.state.replayed !== false) {
-      // An error here does not change the answer: the sweep deletes the upload when it is `uploadGraceMs` old.
-      const { requestId, route } = context.state
-      const report = (error: unknown) => parts.reportError?.(error, { requestId, route })
-      await parts.tasks.discardUpload(uploadId).catch(report)
-    }
-  }
-}
-
-/** Hashing this many bytes takes about four milliseconds. */
-const sliceBytes = 4 * 1024 * 1024
-
-/** Returns the hash in lower-case hex. The event loop turns between two slices. */
-async function sha256Of(content: Uint8Array): Promise<string> {
-  const hash = createHash('sha256')
-  for (let at = 0; at < content.length; at += sliceBytes) {
-    if (at > 0) await nextTurn()
-    hash.update(content.subarray(at, at + sliceBytes))
-  }
-  return hash.digest('hex')
 }
 
 async function accept(entry: Entry, input: AcceptInput): Promise<Result<Accepted, RequestFailure>> {
@@ -178,7 +129,8 @@ function noted(
   { context, key }: Entry,
   accepted: Result<Accepted, RequestFailure>,
 ): Result<Accepted, RequestFailure> {
-  const requests = accepted.ok ? accepted.value.requests : requestsOf(accepted.failure)
+  const told = accepted.ok ? accepted.value : accepted.failure
+  const requests = 'requests' in told ? told.requests : undefined
   if (requests !== undefined) context.set(rateLimitHeaders(requests))
   if (!accepted.ok) {
     context.state.retryIsUnsafe = false
@@ -193,21 +145,4 @@ function noted(
   context.state.replayed = accepted.value.replayed
   if (key !== undefined) context.set('Idempotent-Replayed', String(accepted.value.replayed))
   return accepted
-}
-
-/** Returns the limit of requests that a refusal tells the client. */
-function requestsOf(failure: RequestFailure): RequestsState | undefined {
-  return 'requests' in failure ? failure.requests : undefined
-}
-
-/**
- * Returns the headers that tell a client the limit of requests of its account, by the draft
- * "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers-11). `t` is the time for which `r` stands:
- * after it, one request more fits.
- */
-function rateLimitHeaders(requests: RequestsState): Readonly<Record<string, string>> {
-  return {
-    'RateLimit-Policy': `"requests";q=${requests.limit};w=${windowSeconds(requests)}`,
-    RateLimit: `"requests";r=${requestsRemaining(requests)};t=${nextRequestSeconds(requests)}`,
-  }
 }

@@ -10,6 +10,11 @@ import { taskAccepted } from '../../schema/answers/recordAnswer.ts'
 import { submitErrors } from '../errorTable.ts'
 import { json } from '../route.ts'
 
+const receiveTask: Receive = async (context, options) => {
+  const received = await receiveJson(context, options, isTaskImagePath)
+  return received.ok ? parseTaskRequest(received.value.document, received.value.images) : received
+}
+
 export const submitTaskRoute = accountRoute({
   method: 'POST',
   path: '/v1/images/tasks',
@@ -36,8 +41,3 @@ export const submitTaskRoute = accountRoute({
   errorHeaders: rateLimitUses,
   handler: acceptTask(receiveTask, answerAsync),
 })
-
-async function receiveTask(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
-  const received = await receiveJson(context, options, isTaskImagePath)
-  return received.ok ? parseTaskRequest(received.value.document, received.value.images) : received
-}

@@ -38,6 +38,11 @@ export const syncImages = {
   errorHeaders: ['Location?', 'X-Task-Id?', 'Idempotent-Replayed?', ...rateLimitUses],
 } as const satisfies Partial<AccountRoute>
 
+const receiveGeneration: Receive = async (context, options) => {
+  const received = await receiveJson(context, options, () => false)
+  return received.ok ? parseGenerationsRequest(received.value.document) : received
+}
+
 export const generateImageRoute = accountRoute({
   ...syncImages,
   path: '/v1/images/generations',
@@ -49,9 +54,9 @@ export const generateImageRoute = accountRoute({
   handler: acceptTask(receiveGeneration, answerSync),
 })
 
-async function receiveGeneration(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
-  const received = await receiveJson(context, options, () => false)
-  return received.ok ? parseGenerationsRequest(received.value.document) : received
+const receiveEdit: Receive = async (context, options) => {
+  const received = await receiveForm(context, options)
+  return received.ok ? parseEditsRequest(received.value.fields, received.value.image) : received
 }
 
 export const editImageRoute = accountRoute({
@@ -64,8 +69,3 @@ export const editImageRoute = accountRoute({
   body: { 'multipart/form-data': editsForm },
   handler: acceptTask(receiveEdit, answerSync),
 })
-
-async function receiveEdit(...[context, options]: Parameters<Receive>): ReturnType<Receive> {
-  const received = await receiveForm(context, options)
-  return received.ok ? parseEditsRequest(received.value.fields, received.value.image) : received
-}

@@ -11,15 +11,9 @@ export type ServedRoute = Pick<Route, 'method' | 'envelope'> & {
   readonly handle: Handler
 }
 
-/**
- * Adds routes to an application, and then the answers to requests that match none. `notAtPath` says that a request does
- * not mean a route, although its path has the route's pattern.
- */
-export function installServed(
-  app: Koa<ApiState>,
-  routes: readonly ServedRoute[],
-  notAtPath: (pattern: string, path: string) => boolean = () => false,
-): void {
+/** Adds routes to an application, and then the answers to requests that match none. */
+export function installServed(app: Koa<ApiState>, routes: readonly ServedRoute[]): void {
+  const operations = operationsOf(routes)
   const router = new Router<ApiState>({ sensitive: true, strict: true })
   for (const { method, pattern, envelope, handle } of routes) {
     router.register(pattern, [method], async (context) => {
@@ -29,8 +23,37 @@ export function installServed(
       if (failure !== undefined) writeFailure(context, failure)
     })
   }
+  app.use(operations.decodeColon)
   app.use(router.routes())
-  app.use(answerUnmatched(router, notAtPath))
+  app.use(answerUnmatched(router, operations))
+}
+
+type Operations = ReturnType<typeof operationsOf>
+
+/**
+ * Returns what the router must know of operations that stand after a colon, such as `/v1/models/NAME:generateContent`.
+ * Some clients percent-encode the colon, and the router does not decode it. And such a path does not mean the resource
+ * before the colon, although it has that pattern too: it has the methods of the operation alone.
+ */
+function operationsOf(routes: readonly ServedRoute[]) {
+  const withColon = routes.filter(({ pattern }) => pattern.includes('\\:'))
+  const resources = withColon.map(({ pattern }) => pattern.slice(0, pattern.indexOf('\\:')))
+  const prefixes = resources.map((pattern) => pattern.slice(0, pattern.lastIndexOf('/') + 1))
+
+  const decodeColon: Koa.Middleware<ApiState> = async (context, next) => {
+    const { path } = context
+    if (/%3a/i.test(path) && prefixes.some((prefix) => path.startsWith(prefix))) {
+      context.path = path.replaceAll(/%3a/gi, ':')
+    }
+    await next()
+  }
+
+  /** Returns whether a path with this pattern means an operation of the resource that has the pattern. */
+  function isOperation(path: string, pattern: string): boolean {
+    return path.includes(':') && resources.includes(pattern)
+  }
+
+  return { decodeColon, isOperation }
 }
 
 /** Returns a route as the router needs it. */
@@ -39,7 +62,7 @@ export function served<Parts>(route: Route<Parts>, parts: Parts): ServedRoute {
 }
 
 /** `/v1/tasks/{task_id}` becomes `/v1/tasks/:taskId`. */
-export function patternOf(path: string): string {
+function patternOf(path: string): string {
   return path
     .replaceAll(':', '\\:')
     .replaceAll(/\{(\w+)\}/g, (_, name: string) => `:${camelCase(name)}`)
@@ -58,12 +81,12 @@ export function page(pattern: string, handle: Handler): ServedRoute {
 /** Answers a request that matches no route: an unknown path (404), OPTIONS (204), or a wrong method (405). */
 function answerUnmatched(
   router: Router<ApiState>,
-  notAtPath: (pattern: string, path: string) => boolean,
+  { isOperation }: Operations,
 ): Koa.Middleware<ApiState> {
   return async (context, next) => {
     const { path: found, route } = router.match(context.path, context.method)
     if (route) return next()
-    const path = found.filter(({ path: pattern }) => !notAtPath(String(pattern), context.path))
+    const path = found.filter(({ path: pattern }) => !isOperation(context.path, String(pattern)))
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
     if (path.length === 0) writeFailure(context, { tag: 'not_found' })
     else if (context.method !== 'OPTIONS') {

@@ -4,7 +4,7 @@ import type { ApiState } from './requestState.ts'
 import { createPage, createShared, engineProgress } from './pages/pages.ts'
 import type { Route, RouteGroup } from './route.ts'
 import type { ServedRoute } from './router.ts'
-import { installServed, page, patternOf, served } from './router.ts'
+import { installServed, page, served } from './router.ts'
 import { cancelTaskRoute } from './routes/postCancel.ts'
 import { contentRoutes } from './routes/generateContent.ts'
 import { getAccountRoute } from './routes/getAccount.ts'
@@ -69,11 +69,10 @@ export const routes: readonly Route<ApiParts>[] = routeGroups.flatMap(({ routes 
 export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   const { publicPages } = parts.config
   const shown = publicPages ? routes : routes.filter((route) => route !== apiDocument)
-  app.use(decodeColon())
-  const all = [...shown.map((route) => served(route, parts)), ...(publicPages ? pages(parts) : [])]
-  // `/v1/models/NAME:operation` is no model, and has the methods of the operation alone.
-  const modelPattern = patternOf(getModelRoute.path)
-  installServed(app, all, (pattern, path) => pattern === modelPattern && path.includes(':'))
+  installServed(app, [
+    ...shown.map((route) => served(route, parts)),
+    ...(publicPages ? pages(parts) : []),
+  ])
 }
 
 /** Returns the routes of the pages that people open in a browser. They are not part of the API. */
@@ -92,17 +91,4 @@ function pages(parts: ApiParts): readonly ServedRoute[] {
     page('/docs', reference.page),
     page('/docs/*path', reference.file),
   ]
-}
-
-/**
- * Decodes `%3A` in the path, because the router does not. Some clients percent-encode the colon of
- * `{model}:generateContent`.
- */
-function decodeColon(): Koa.Middleware<ApiState> {
-  return async (context, next) => {
-    if (/^\/v1(?:beta)?\/models\/.*%3a/i.test(context.path)) {
-      context.path = context.path.replaceAll(/%3a/gi, ':')
-    }
-    await next()
-  }
 }

@@ -5,7 +5,7 @@ import { cooldownMsMax } from '../domain/limits.ts'
 import { retryAfterMs } from '../domain/retryAfter.ts'
 import type { ErrorAnswer, VendorError } from '../domain/upstream/classifyErrorAnswer.ts'
 import { classifyErrorAnswer } from '../domain/upstream/classifyErrorAnswer.ts'
-import { showableCode } from '../domain/upstream/vendorWords.ts'
+import { meaningOf, showableCode } from '../domain/upstream/vendorWords.ts'
 import type { Answer } from './exchange.ts'
 import { errorBytesMax } from './exchange.ts'
 import type { AnswerVerdict } from './modelAnswer.ts'
@@ -56,8 +56,7 @@ export type ParsedVendorError = VendorError & {
  */
 export function vendorErrorIn(document: Json | undefined): ParsedVendorError | undefined {
   const error = envelope(document)
-  const message = textOf(error?.['message'])
-  if (error === undefined || message === undefined) return undefined
+  if (error === undefined) return undefined
   const details = objectsOf(error['details'])
   const retryDelay = details.map((detail) => textOf(detail['retryDelay'])).find(Boolean)
   const words = [
@@ -69,6 +68,9 @@ export function vendorErrorIn(document: Json | undefined): ParsedVendorError | u
   const named = Number(error['code'])
   const status = Number.isInteger(named) && named >= 400 ? named : undefined
   if (words.length === 0 && status === undefined) return undefined
+  // Relays leave the message out. The vendor's own word then says who speaks.
+  const message = textOf(error['message']) ?? (words.some(meaningOf) ? '' : undefined)
+  if (message === undefined) return undefined
   const code = words.find((word) => showableCode.test(word))
   return {
     codes: words.map((word) => word.toLowerCase()),

@@ -44,6 +44,12 @@ describe('error bodies of the vendors', () => {
     expect(parse({ error })).toEqual({ codes, code, quotaIds: [], message: 'No.' })
   })
 
+  it('are read without a message where a word of a vendor says who speaks', async () => {
+    const error = { code: 'moderation_blocked', type: 'odd' }
+    const codes = ['moderation_blocked', 'odd']
+    expect(parse({ error })).toEqual({ codes, code: error.code, quotaIds: [], message: '' })
+  })
+
   it.each([
     ['a text about the prompt', undefined],
     ['x'.repeat(65), undefined],

@@ -8,7 +8,7 @@ import { ConfigError } from './configError.ts'
 /** The file in DATA_DIR where a running `npm start` stores the variables of its processes. */
 export const runtimeFileName = 'runtime.json'
 
-/** The file in DATA_DIR where `npm start` says what it still builds, for the page. */
+/** The file in DATA_DIR where `npm start` writes how far its build of Temporal is. The playground shows it. */
 export const engineFileName = 'engine'
 
 const runtimeFile = z.object({ environment: z.record(z.string(), z.string()) })

@@ -43,8 +43,8 @@ export type ApiConfig = {
   readonly prices: readonly Price[]
   /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
-  /** The file in which `npm start` says what it still builds. */
-  readonly engineFile: string
+  /** The file in which `npm start` says what it still builds. Absent: no `npm start` runs this process. */
+  readonly engineFile?: string
   /** Whether a GET of an image is answered with an address of the blob store, if the store has addresses. */
   readonly assetRedirect: boolean
   /**

@@ -1,6 +1,7 @@
 import type Koa from 'koa'
 import type { ApiParts } from './apiParts.ts'
 import type { ApiState } from './requestState.ts'
+import { guideHtml } from './pages/guide.ts'
 import { createPage, createShared, engineProgress } from './pages/pages.ts'
 import type { Route, RouteGroup } from './route.ts'
 import type { ServedRoute } from './router.ts'
@@ -75,16 +76,21 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   ])
 }
 
+/** Where the playground asks what `npm start` still builds. */
+const enginePath = 'playground/engine'
+
 /** Returns the routes of the pages that people open in a browser. They are not part of the API. */
 function pages(parts: ApiParts): readonly ServedRoute[] {
-  const playground = createPage('playground')
-  const reference = createPage('docs')
+  const { engineFile } = parts.config
+  const engine = engineFile === undefined ? '' : `<meta name="engine" content="${enginePath}" />`
+  const playground = createPage('playground', { engine })
+  const reference = createPage('docs', { guide: guideHtml() })
   // The page reads images from here also with ASSET_REDIRECT: it may load from no other origin, and no script may read
   // from a bucket whose owner does not allow it.
   const direct = { ...parts, config: { ...parts.config, assetRedirect: false } }
   return [
     page('/', playground.page),
-    page('/playground/engine', engineProgress(parts.config.engineFile)),
+    ...(engineFile === undefined ? [] : [page(`/${enginePath}`, engineProgress(engineFile))]),
     page('/playground/assets/:taskId/:name', getAsset(direct)),
     page('/playground/*path', playground.file),
     page('/shared/*path', createShared()),

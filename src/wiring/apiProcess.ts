@@ -14,6 +14,7 @@ import type { App } from './app.ts'
 import { openApp } from './app.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
+import { hasParent } from './runProcess.ts'
 import { cancelTask } from '../store/tasks/ends.ts'
 import { createTaskWatches } from '../tasks/watchTasks.ts'
 import { createAccountReads } from '../store/accountReads.ts'
@@ -120,7 +121,7 @@ function apiDepsOf(
       ...config,
       ...operatorSettings,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
-      engineFile: join(config.dataDir, engineFileName),
+      ...(hasParent ? { engineFile: join(config.dataDir, engineFileName) } : {}),
     },
     observe: observeRequests({ log, metrics }),
     reportError: (error, { requestId, route }) =>

@@ -30,7 +30,7 @@ const startedStopMsMax = 10_000
  * Whether `npm start` started this process. If it did, standard input is a pipe that closes when the parent ends, and
  * there is no load balancer to wait for.
  */
-const hasParent = process.argv.includes('--exit-with-parent')
+export const hasParent = process.argv.includes('--exit-with-parent')
 
 /**
  * Runs one process: reads the configuration, starts, and stops on SIGTERM or SIGINT. A second signal ends the

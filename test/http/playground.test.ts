@@ -1,11 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
+import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { collect } from '../support/byteStreams.ts'
 import { errorResponse } from '../support/clients/responses.ts'
 import { useTestApi } from '../support/http/testApi.ts'
+import { tempFolder } from '../support/tempFolder.ts'
 
 const web = new URL('../../src/web/', import.meta.url)
 const names = readdirSync(web, { recursive: true, encoding: 'utf8' }).filter(
@@ -16,6 +18,8 @@ const libraries = ['preact.js', 'hooks.js', 'htm.js', 'html.js'].map(
 )
 
 const api = useTestApi()
+const engineFile = join(tempFolder(afterAll), 'engine')
+const started = useTestApi({ engineFile })
 
 /** Asks without an API key, and does not decode the answer. */
 async function ask(path: string, headers: Record<string, string> = {}) {
@@ -36,6 +40,16 @@ describe('the playground', () => {
       const text = names.includes(name) ? readFileSync(new URL(name, web)) : body
       expect([name, status, body.equals(text)]).toEqual([name, 200, true])
     }
+  })
+
+  it('asks how far a build is only where `npm start` builds', async () => {
+    expect((await ask('/')).body.toString()).not.toContain('playground/engine')
+    expect((await ask('/playground/engine')).status).toBe(404)
+    const read = async (path: string) => (await fetch(`${started.url}${path}`)).text()
+    expect(await read('/')).toContain('<meta name="engine" content="playground/engine" />')
+    expect(await read('/playground/engine')).toBe('')
+    writeFileSync(engineFile, 'Building: 1 of 2')
+    expect(await read('/playground/engine')).toBe('Building: 1 of 2')
   })
 
   it('answers 304 while a file is the same', async () => {

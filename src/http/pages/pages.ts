@@ -6,7 +6,6 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { ApiContext } from '../requestState.ts'
 import type { Handler } from '../route.ts'
-import { guideHtml } from './guide.ts'
 
 /** What all pages load, `/shared/…`. */
 export function createShared(): Handler {
@@ -64,11 +63,14 @@ const mimeTypes: Readonly<Record<string, string>> = {
 
 /**
  * Makes a page of the files in its folder, which is kept once for each language. Throws when a file is missing, so that
- * no process starts without it.
+ * no process starts without it. Each piece of HTML stands in the place of the comment with its name.
  */
-export function createPage(folder: 'playground' | 'docs' | 'console'): Page {
+export function createPage(
+  folder: 'playground' | 'docs' | 'console',
+  pieces: Readonly<Record<string, string>> = {},
+): Page {
   const index = readFileSync(new URL(`${folder}/index.html`, web), 'utf8')
-  const html = index.replace('<!-- guide -->', guideHtml)
+  const html = index.replace(/<!-- (\w+) -->/g, (_comment, name: string) => pieces[name] ?? '')
   const pages = new Map(languages.map((language) => [language, pageIn(language, html)]))
   return {
     page: async (context) => {

@@ -31,7 +31,6 @@ export async function startTestApi(changed: Partial<ApiConfig> = {}, deps: Parti
     capabilities: builtInCapabilities,
     prices: builtInPrices,
     publicPages: true,
-    engineFile: 'no-such-file',
     assetRedirect: false,
     ...changed,
   }

@@ -64,6 +64,7 @@ const channelRules: Readonly<Record<Family, ChannelRules>> = {
     ownFields: [
       'contents',
       'generationconfig',
+      'inlinedata',
       'model',
       'safetysettings',
       'systeminstruction',

@@ -2,6 +2,7 @@ import { inMemoryBytesMax } from './answerBody.ts'
 import { defined } from '../domain/defined.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import type { JsonObject } from '../domain/json.ts'
+import { textOf } from '../domain/json.ts'
 import type { Result } from '../domain/result.ts'
 import { fittedResponse } from '../domain/upstream/nativeResponse.ts'
 import type {
@@ -70,8 +71,9 @@ async function verdictOf(
 ): Promise<AnswerVerdict> {
   const verdict = read.ok ? await judge(read.value) : read.failure
   const error = read.ok && verdict.class !== 'succeeded' ? errorOf(read.value.document) : undefined
-  // Relays leave the message out.
-  const named = error && facts.errorIn({ error: { message: '', ...error } })
+  // Any code will do here, because the answer has an error and no image.
+  const message = textOf(error?.['message']) ?? ''
+  const named = error && facts.errorIn({ error: { ...error, message } })
   if (named !== undefined) return judgeError(answer, named, facts)
   // A status such as 202 without an image may mean that the upstream is still working on the request.
   return answer.status !== 200 && answer.cutBy === undefined && verdict.class !== 'succeeded'

@@ -74,10 +74,9 @@ describe('a wrong field of a channel', () => {
     ...['model', 'prompt', 'n', 'size', 'Output_Format', 'image', 'safety_identifier'].map(
       (field): Row => [`extraFields.${field}`, { apiKeyEnv: 'KEY', extraFields: { [field]: 'x' } }],
     ),
-    ...['contents', 'generationConfig', 'generation_config', 'tools'].map((field): Row => [
-      `extraFields.${field}`,
-      { ...familyA, extraFields: { [field]: 'x' } },
-    ]),
+    ...['contents', 'generationConfig', 'generation_config', 'tools', 'inlineData'].map(
+      (field): Row => [`extraFields.${field}`, { ...familyA, extraFields: { [field]: 'x' } }],
+    ),
     ['extraFields.a"b', { apiKeyEnv: 'KEY', extraFields: { 'a"b': 'x' } }],
     ['extraFields.style', { apiKeyEnv: 'KEY', extraFields: { style: { a: 1 } } }],
     ['extraFields', { apiKeyEnv: 'KEY', extraFields: Object.fromEntries(manyNames) }],

@@ -160,6 +160,20 @@ const refused: readonly (readonly [
     'content_policy_violation',
   ],
   [
+    'moderation as a success with no text as message',
+    'B',
+    json({ error: { ...moderated, message: null } }),
+    policy,
+    'content_policy_violation',
+  ],
+  [
+    'moderation without a message',
+    'B',
+    { status: 400, body: JSON.stringify({ error: { ...moderated, message: null } }) },
+    policy,
+    'content_policy_violation',
+  ],
+  [
     'moderation as a success in full',
     'B',
     openAi(201, moderated),

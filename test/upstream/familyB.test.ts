@@ -67,6 +67,12 @@ it('a PNG is rotated as the orientation of its JPEG says', async () => {
   expect(await sharp(png?.bytes).metadata()).toMatchObject({ format: 'png', width: 30, height: 40 })
 })
 
+it('a PNG is made from a JPEG of the largest tier, as a relay may send it', async () => {
+  const largest = sharp({ create: { ...create, width: 4096, height: 4096 } })
+  const png = await asPng(jpegOf(await largest.jpeg().toBuffer()))
+  expect(png).toMatchObject({ mimeType: 'image/png', width: 4096, height: 4096 })
+})
+
 it('no PNG is made from pixels that cannot be decoded, or from more than the limit', async () => {
   const jpeg = await sharp({ create }).jpeg().toBuffer()
   // The structure stays whole. Only the coded pixels are overwritten.

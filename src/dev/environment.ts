@@ -5,6 +5,7 @@ import { httpUrl, inheritedEnvironment, required, variableNames } from '../confi
 import { credentialVariables } from '../config/operatorSettings.ts'
 import { defined } from '../domain/defined.ts'
 import { isLoopback } from '../domain/isLoopback.ts'
+import { families } from '../domain/models/models.ts'
 import { embeddedSecret } from './dataDir.ts'
 import type { StartConfig } from './variables.ts'
 
@@ -122,15 +123,19 @@ async function writeSimulatorFile(
 ): Promise<string> {
   const path = join(dataDir, 'simulator.config.json')
   const shared = { concurrencyMax: 50 }
-  const a = { name: 'a-main', family: 'A', baseUrl: simulatorUrl, apiKeyEnv: 'FAMILYA_API_KEY' }
-  const b = {
-    name: 'b-main',
-    family: 'B',
-    baseUrl: `${simulatorUrl}/v1`,
-    apiKeyEnv: 'FAMILYB_API_KEY',
+  const main = {
+    A: { name: 'a-main', baseUrl: simulatorUrl, apiKeyEnv: 'FAMILYA_API_KEY' },
+    B: { name: 'b-main', baseUrl: `${simulatorUrl}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' },
   }
-  const relay = { ...b, name: 'b-relay', baseUrl: `${simulatorUrl}/bad-relay/v1`, weight: 1 }
-  const channels = [a, b, ...(simulatorRelay ? [relay] : [])]
+  const ofFamilies = families.map((family) => ({ family, ...main[family] }))
+  const relay = {
+    family: 'B',
+    ...main.B,
+    name: 'b-relay',
+    baseUrl: `${simulatorUrl}/bad-relay/v1`,
+    weight: 1,
+  }
+  const channels = [...ofFamilies, ...(simulatorRelay ? [relay] : [])]
   const file = { channels: channels.map((channel) => ({ ...channel, ...shared })) }
   await writeFile(path, `${JSON.stringify(file, null, 2)}\n`)
   return path

@@ -20,11 +20,10 @@ type ErrorParts = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Returns the error answer to a request that breaks a rule of the vendor. */
-export function problemReply(family: Family, message: string): Reply {
-  return family === 'A'
-    ? writeA({ status: 400, message })
-    : writeB({ status: 400, message, code: 'invalid_value' })
+/** Makes the error answer to a request that breaks a rule of the vendor. */
+export const problemReply: Readonly<Record<Family, (message: string) => Reply>> = {
+  A: (message) => writeA({ status: 400, message }),
+  B: (message) => writeB({ status: 400, message, code: 'invalid_value' }),
 }
 
 /** Returns the answer of a vendor to a call without a credential. */
@@ -38,10 +37,36 @@ export function badKeyReply(vendor: 'gemini' | 'vertex' | 'openai' | 'azure' | '
 }
 
 /** Returns the answer of family B's safety system, which stops a request before or after the model. */
-export function moderationReply(stage: 'input' | 'output'): Reply {
+function moderationReply(stage: 'input' | 'output'): Reply {
   const details = { moderation_stage: stage, categories: ['violence'] }
   return writeB({ ...partsB('moderation'), extra: { moderation_details: details } })
 }
+
+/** Makes the error answer of a vendor whose model refuses to draw. Undefined: the refusal is a 200. */
+export const refusalReply: Readonly<Record<Family, (() => Reply) | undefined>> = {
+  A: undefined,
+  B: () => moderationReply('output'),
+}
+
+/**
+ * Whether a family has a detail for the wait. In family A it is a Duration of Protocol Buffers, such as `1.5s`.
+ */
+const hasRetryInfo: Readonly<Record<Family, boolean>> = { A: true, B: false }
+
+/** A fault as the error of a family needs it. */
+type AskedError = {
+  readonly fault: ErrorFault
+  /** The row of the family's table. */
+  readonly key: string
+  readonly model: string
+  readonly headers: Readonly<Record<string, string>>
+  /** What the end of the message says of the wait. */
+  readonly wait: string
+  /** The wait that a detail says. */
+  readonly retryDelay: string | undefined
+}
+
+const familyError: Readonly<Record<Family, (asked: AskedError) => Reply>> = { A: errorA, B: errorB }
 
 /** Returns the error answer that a fault asks for. `location` is where a redirect leads. */
 export function errorReply(
@@ -56,12 +81,10 @@ export function errorReply(
     return { ...writeB({ ...parts, code: fault.code }), status: 200 }
   }
   if (fault.kind === 'redirect') return htmlReply(fault.status, 'Found', { location })
-  if (family === 'B' && fault.kind === 'moderation') return moderationReply(fault.stage)
   const asked = fault.kind === '429' || fault.kind === '503' ? fault : undefined
   const seconds = asked?.retryAfter ?? 1
   const form = asked?.form ?? (asked?.retryAfter === undefined ? 'none' : 'seconds')
-  // Family A has a detail for the wait, which is a Duration of Protocol Buffers, such as `1.5s`. Family B has none.
-  const isDetail = family === 'A' && form === 'retry-info'
+  const isDetail = hasRetryInfo[family] && form === 'retry-info'
   const headers = isDetail ? {} : retryHeaders(form, seconds)
   const key = fault.kind === '403' ? `403 ${fault.about}` : fault.kind
   if (fault.kind === 'status' && fault.form === 'html') {
@@ -70,18 +93,25 @@ export function errorReply(
   const page = pages[key] ?? pages[`${family} ${key}`]
   if (page !== undefined) return htmlReply(Number.parseInt(page, 10), page, headers)
   const wait = form === 'text' ? ` Please try again in ${seconds}s.` : ''
-  if (family === 'B') {
-    const parts = { ...partsB(key, model), ...chosen(fault) }
-    return writeB({ ...parts, message: parts.message + wait, headers })
-  }
+  const retryDelay = isDetail ? `${seconds}s` : undefined
+  return familyError[family]({ fault, key, model, headers, wait, retryDelay })
+}
+
+function errorB({ fault, key, model, headers, wait }: AskedError): Reply {
+  if (fault.kind === 'moderation') return moderationReply(fault.stage)
+  const parts = { ...partsB(key, model), ...chosen(fault) }
+  return writeB({ ...parts, message: parts.message + wait, headers })
+}
+
+function errorA({ fault, key, model, headers, wait, retryDelay }: AskedError): Reply {
   const parts = partsA(fault.kind === 'billing' ? `billing ${fault.status ?? 403}` : key, model)
-  const retryInfo = { '@type': typeUrl('RetryInfo'), retryDelay: `${seconds}s` }
+  const retryInfo = retryDelay && { '@type': typeUrl('RetryInfo'), retryDelay }
   const reason = fault.kind === 'status' && fault.reason ? [errorInfo(fault.reason)] : []
   const details = [
     ...parts.details,
     ...reason,
     ...quotaDetails(fault),
-    ...(isDetail ? [retryInfo] : []),
+    ...(retryInfo ? [retryInfo] : []),
   ]
   const made = { ...parts, ...chosen(fault), details, headers }
   return writeA({ ...made, message: made.message + wait }, fault.array)

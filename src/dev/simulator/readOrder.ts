@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { arrayBuffer } from 'node:stream/consumers'
 import { z } from 'zod'
+import type { Family } from '../../domain/models/models.ts'
 import { fail } from '../../domain/result.ts'
 import type { SimulatorCall } from './calls.ts'
 import { digestOf } from './calls.ts'
@@ -9,17 +10,33 @@ import { readOrderA } from './orderA.ts'
 import { readEdit, readOrderB } from './orderB.ts'
 import type { OrderRead } from './order.ts'
 
+/** What the path of a call names in each family. */
+const targets: Readonly<Record<Family, 'model' | 'action'>> = { A: 'model', B: 'action' }
+
+type Body = { readonly bytes: Buffer<ArrayBuffer>; readonly contentType: string }
+
+const checkBody: Readonly<
+  Record<
+    Family,
+    (operation: Operation, body: Body, call: SimulatorCall) => OrderRead | Promise<OrderRead>
+  >
+> = {
+  A: ({ target }, { bytes }, call) => readOrderA(target, readJson(bytes, call)),
+  B: checkBodyB,
+}
+
 /** Reads the whole body, writes what it contains into the log entry, and checks it as the vendor does. */
 export async function readOrder(
   operation: Operation,
   request: IncomingMessage,
   call: SimulatorCall,
 ): Promise<OrderRead> {
-  if (operation.endpoint.family === 'A') call.model = operation.target
+  if (targets[operation.endpoint.family] === 'model') call.model = operation.target
   const bytes = Buffer.from(await arrayBuffer(request))
   call.bodyBytes = bytes.length
   call.bodySha256 = digestOf(bytes)
-  const read = await checkBody(operation, bytes, request.headers['content-type'] ?? '', call)
+  const contentType = request.headers['content-type'] ?? ''
+  const read = await checkBody[operation.endpoint.family](operation, { bytes, contentType }, call)
   if (!read.ok) return read
   const { action, model, prompt, sources } = read.value
   const images = sources.map(({ content: _content, ...image }) => image)
@@ -27,16 +44,15 @@ export async function readOrder(
   return read
 }
 
-async function checkBody(
+async function checkBodyB(
   { endpoint, target }: Operation,
-  bytes: Buffer<ArrayBuffer>,
-  contentType: string,
+  { bytes, contentType }: Body,
   call: SimulatorCall,
 ): Promise<OrderRead> {
-  const isEdit = endpoint.family === 'B' && target === 'edits'
+  const isEdit = target === 'edits'
   const expected = isEdit ? 'multipart/form-data' : 'application/json'
   // OpenAI answers 400 to a wrong content type, not 415.
-  if (endpoint.family === 'B' && !contentType.toLowerCase().startsWith(expected)) {
+  if (!contentType.toLowerCase().startsWith(expected)) {
     return fail(`Unsupported content type: '${contentType}'. Expected '${expected}'.`)
   }
   if (isEdit) {
@@ -48,10 +64,14 @@ async function checkBody(
     if (endpoint.vendor === 'relay') form.delete('response_format')
     return readEdit(form)
   }
+  const body = readJson(bytes, call)
+  return readOrderB(endpoint.vendor === 'relay' ? withoutFormat(body) : body)
+}
+
+function readJson(bytes: Buffer, call: SimulatorCall): unknown {
   const body = parseJson(bytes.toString())
   call.body = withoutLongTexts(body)
-  if (endpoint.family === 'A') return readOrderA(target, body)
-  return readOrderB(endpoint.vendor === 'relay' ? withoutFormat(body) : body)
+  return body
 }
 
 /** Returns the body without the field that relays know and OpenAI does not. */

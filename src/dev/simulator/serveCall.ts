@@ -5,7 +5,7 @@ import type { ImageMode } from './drawImage.ts'
 import { makeImages } from './drawImage.ts'
 import type { Operation } from './endpoints.ts'
 import { keyOf } from './endpoints.ts'
-import { badKeyReply, errorReply, moderationReply, problemReply } from './errorReplies.ts'
+import { badKeyReply, errorReply, problemReply, refusalReply } from './errorReplies.ts'
 import type { Fault } from './faults.ts'
 import { isOf } from './faults.ts'
 import type { ImageOrder } from './order.ts'
@@ -62,9 +62,9 @@ export async function serveCall(
   async function answer(): Promise<void> {
     const read = await readOrder(operation, request, call)
     if (call.apiKeyDigest === null) return refuse('bad-key', badKeyReply(vendor))
-    if (!read.ok) return refuse('invalid', problemReply(family, read.failure))
+    if (!read.ok) return refuse('invalid', problemReply[family](read.failure))
     const planned = plan.next(read.value)
-    if (!planned.ok) return refuse('bad-directive', problemReply(family, planned.failure))
+    if (!planned.ok) return refuse('bad-directive', problemReply[family](planned.failure))
     const isBad = 'isBad' in operation.endpoint
     const fault = planned.value ?? (isBad ? deps.nextOfBadRelay() : undefined)
     call.fault = fault?.kind ?? null
@@ -93,10 +93,8 @@ export async function serveCall(
       makeImages(image, order, count, fault),
       plan.wait(order, fault, gone),
     ])
-    // When its model refuses, family B answers 400.
-    if (family === 'B' && (fault?.kind === 'block' || fault?.kind === 'finish')) {
-      return moderationReply('output')
-    }
+    const refusal = refusalReply[family]
+    if (refusal && (fault?.kind === 'block' || fault?.kind === 'finish')) return refusal()
     if (isOf('shape', fault)) return shapeReply(order, images, fault)
     const answerFault = isOf('answer', fault) ? fault : undefined
     return jsonReply(200, order.answer(images, answerFault, strayUrl))

@@ -19,14 +19,16 @@ export function shapeReply(
   const { mimeType, data } = image
   const dataUrl = `data:${mimeType};base64,${data}`
   const beside = 'x'.repeat(fault.bytes)
-  const isA = order.family === 'A'
   const inData = (item: object) => jsonReply(200, { ...document, data: [item] })
   const inParts = (...parts: readonly object[]) => jsonReply(200, withParts(document, parts))
   switch (fault.as) {
     case 'raw':
       return imageReply(image)
     case 'data-url':
-      return isA ? inParts({ fileData: { mimeType, fileUri: dataUrl } }) : inData({ url: dataUrl })
+      return {
+        A: () => inParts({ fileData: { mimeType, fileUri: dataUrl } }),
+        B: () => inData({ url: dataUrl }),
+      }[order.family]()
     case 'events':
       return eventsReply(order, document, { draft, image }, fault.end)
     case 'one-event':
@@ -52,9 +54,10 @@ export function shapeReply(
       return inParts({ inlineData: draft, thought: true }, { inlineData: cut })
     }
     case 'signed':
-      return isA
-        ? inParts({ inlineData: image, thoughtSignature: beside })
-        : inData({ b64_json: data, revised_prompt: beside })
+      return {
+        A: () => inParts({ inlineData: image, thoughtSignature: beside }),
+        B: () => inData({ b64_json: data, revised_prompt: beside }),
+      }[order.family]()
     case 'nan': {
       const text = JSON.stringify({ ...document, score: 'NaN' })
       return { ...jsonReply(200, {}), body: text.replace('"NaN"', 'NaN') }

@@ -21,17 +21,27 @@ import { readAdminKeys, readSecrets } from './secrets.ts'
 // AWS_* (the S3 client), OTEL_* (OpenTelemetry), TEMPORAL_* for TLS and API key (@temporalio/envconfig), and
 // FONTCONFIG_FILE, which the simulator sets for its font unless it is set already.
 
+/** A process that reads variables. */
+export type Reader = 'api' | 'worker' | 'admin' | 'cli'
+
+/**
+ * The readers of each variable that not all read. What is set for one process, or by Kubernetes for a Service, never ends
+ * another one.
+ */
+const readers = z.registry<{ readonly by: readonly Reader[] }>()
+const by = (...names: readonly Reader[]) => ({ by: names })
+
 const variables = z.object({
-  HOST: text.default('127.0.0.1'),
-  PORT: port(8080),
-  PUBLIC_URL: baseUrl.optional(),
-  INTERNAL_HOST: text.default('127.0.0.1'),
-  INTERNAL_PORT: port(9464),
-  WORKER_INTERNAL_PORT: port(9465),
-  ADMIN_HOST: text.default('127.0.0.1'),
-  ADMIN_PORT: port(8081),
-  ADMIN_KEYS: text.optional(),
-  ADMIN_ALLOWED_HOSTS: hostNames.optional(),
+  HOST: text.default('127.0.0.1').register(readers, by('api')),
+  PORT: port(8080).register(readers, by('api')),
+  PUBLIC_URL: baseUrl.optional().register(readers, by('api', 'worker', 'cli')),
+  INTERNAL_HOST: text.default('127.0.0.1').register(readers, by('api', 'worker')),
+  INTERNAL_PORT: port(9464).register(readers, by('api')),
+  WORKER_INTERNAL_PORT: port(9465).register(readers, by('worker')),
+  ADMIN_HOST: text.default('127.0.0.1').register(readers, by('admin')),
+  ADMIN_PORT: port(8081).register(readers, by('admin')),
+  ADMIN_KEYS: text.optional().register(readers, by('admin')),
+  ADMIN_ALLOWED_HOSTS: hostNames.optional().register(readers, by('admin')),
   DATA_DIR: text.default('.data'),
   DATABASE_URL: postgresUrl.optional(),
   DATABASE_SESSION_URL: postgresUrl.optional(),
@@ -40,64 +50,36 @@ const variables = z.object({
     .regex(/^[^/]+$/, 'must be HOST:PORT')
     .optional(),
   TEMPORAL_NAMESPACE: text.default('default'),
-  TEMPORAL_METRICS_ADDRESS: ipAndPort.optional(),
-  TEMPORAL_UI_URL: httpUrlText.optional(),
+  TEMPORAL_METRICS_ADDRESS: ipAndPort.optional().register(readers, by('worker')),
+  TEMPORAL_UI_URL: httpUrlText.optional().register(readers, by('admin', 'cli')),
   BLOB_STORE: blobStoreUrl.optional(),
-  SIGNING_KEYS: text.optional(),
-  KEY_PEPPER: text.optional(),
-  WEBHOOK_KEYS: text.optional(),
-  WEBHOOK_PRIVATE: z.enum(['allow', 'refuse']).default('refuse'),
+  SIGNING_KEYS: text.optional().register(readers, by('api', 'worker', 'cli')),
+  KEY_PEPPER: text.optional().register(readers, by('api', 'admin', 'cli')),
+  WEBHOOK_KEYS: text.optional().register(readers, by('api', 'worker')),
+  WEBHOOK_PRIVATE: z
+    .enum(['allow', 'refuse'])
+    .default('refuse')
+    .register(readers, by('api', 'worker')),
   DARKROOM_CONFIG: text.optional(),
-  DARKROOM_ACTOR: personName.optional(),
-  INGRESS_LIMIT_BYTES: wholeNumber(134_217_728, 1_024, 1_073_741_824),
+  DARKROOM_ACTOR: personName.optional().register(readers, by('cli')),
+  INGRESS_LIMIT_BYTES: wholeNumber(134_217_728, 1_024, 1_073_741_824).register(readers, by('api')),
   RETENTION_SECONDS: wholeNumber(86_400, 1, 31_536_000),
   TOMBSTONE_SECONDS: wholeNumber(604_800, 0, 31_536_000),
   INPUT_RETENTION_SECONDS: wholeNumber(86_400, 0, 31_536_000),
   TASK_DEADLINE_SECONDS: wholeNumber(1_800, 1, 86_400),
-  SYNC_DEADLINE_SECONDS: wholeNumber(280, 1, 3_600),
-  UPSTREAM_CALLS_MAX: wholeNumber(3, 1, 100),
-  PUBLIC_PAGES: onOff('on'),
-  ASSET_REDIRECT: onOff('off'),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrlText.optional(),
+  SYNC_DEADLINE_SECONDS: wholeNumber(280, 1, 3_600).register(readers, by('api')),
+  UPSTREAM_CALLS_MAX: wholeNumber(3, 1, 100).register(readers, by('worker')),
+  PUBLIC_PAGES: onOff('on').register(readers, by('api')),
+  ASSET_REDIRECT: onOff('off').register(readers, by('api')),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .register(readers, by('api', 'worker', 'admin')),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrlText.optional().register(readers, by('api', 'worker')),
 })
 
 /** The names of the variables that `readConfig` knows. */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(variables.shape))
-
-/** A process that reads variables. */
-export type Reader = 'api' | 'worker' | 'admin' | 'cli'
-
-/**
- * The readers of the variables that not all read. What is set for one process, or by Kubernetes for a Service, never ends
- * another one.
- */
-const readers: Readonly<Partial<Record<keyof typeof variables.shape, readonly Reader[]>>> = {
-  HOST: ['api'],
-  PORT: ['api'],
-  PUBLIC_URL: ['api', 'worker', 'cli'],
-  INTERNAL_HOST: ['api', 'worker'],
-  INTERNAL_PORT: ['api'],
-  WORKER_INTERNAL_PORT: ['worker'],
-  ADMIN_HOST: ['admin'],
-  ADMIN_PORT: ['admin'],
-  ADMIN_KEYS: ['admin'],
-  ADMIN_ALLOWED_HOSTS: ['admin'],
-  TEMPORAL_METRICS_ADDRESS: ['worker'],
-  TEMPORAL_UI_URL: ['admin', 'cli'],
-  SIGNING_KEYS: ['api', 'worker', 'cli'],
-  KEY_PEPPER: ['api', 'admin', 'cli'],
-  WEBHOOK_KEYS: ['api', 'worker'],
-  WEBHOOK_PRIVATE: ['api', 'worker'],
-  DARKROOM_ACTOR: ['cli'],
-  INGRESS_LIMIT_BYTES: ['api'],
-  SYNC_DEADLINE_SECONDS: ['api'],
-  UPSTREAM_CALLS_MAX: ['worker'],
-  PUBLIC_PAGES: ['api'],
-  ASSET_REDIRECT: ['api'],
-  LOG_LEVEL: ['api', 'worker', 'admin'],
-  OTEL_EXPORTER_OTLP_ENDPOINT: ['api', 'worker'],
-}
 
 /** The values of environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -131,7 +113,10 @@ export function readVariables<Schema extends z.ZodType>(
  * `npm start`, every variable is read and checked. Throws `ConfigError`.
  */
 export function readConfig(environment: Environment, reader?: Reader) {
-  const others = Object.entries(readers).filter(([, own]) => reader && !own.includes(reader))
+  const others = Object.entries(variables.shape).filter(([, field]) => {
+    const own = readers.get(field)?.by
+    return reader && own && !own.includes(reader)
+  })
   const ignored = Object.fromEntries(others.map(([name]) => [name, undefined]))
   const given = readVariables(variables, { ...environment, ...ignored })
   if (given.ASSET_REDIRECT && given.BLOB_STORE?.startsWith('s3:') !== true) {

@@ -7,12 +7,14 @@ import type { Budget } from '../domain/accounts/budget.ts'
 import { defined } from '../domain/defined.ts'
 import * as keys from '../operations/keys.ts'
 import type { KeyJson } from '../store/accounts/apiKeys.ts'
-import { parseBudget, parseBudgetOrNone, parseDaysAsMs, parseKeyId } from './parse.ts'
+import { parseBudget, parseBudgetOrNone, parseDays, parseKeyId } from './parse.ts'
 
 /** Makes the commands `key create`, `list`, `budget` and `revoke`. */
 export function keyCommands(context: CliContext): Command {
   return createGroup(context, 'key', 'API keys', [create, list, budget, revoke])
 }
+
+const dayMs = 86_400_000
 
 type CreateOptions = { readonly expiresDays?: number; readonly budget?: Budget }
 
@@ -27,7 +29,7 @@ function create(context: CliContext): Command {
     .option(
       '--expires-days <n>',
       'days until the key expires, decimals allowed (default: never)',
-      parseDaysAsMs,
+      parseDays,
     )
     .option(
       '--budget <credits/period>',
@@ -35,9 +37,8 @@ function create(context: CliContext): Command {
       parseBudget,
     )
     .action(async (account: string, options: CreateOptions) => {
-      // Commander names this value after the option `--expires-days`, but `parseDaysAsMs` returned
-      // milliseconds.
-      const { expiresDays: expiresInMs, budget: limit } = options
+      const { expiresDays, budget: limit } = options
+      const expiresInMs = expiresDays && expiresDays * dayMs
       const wanted = { account, ...defined({ expiresInMs, budget: limit }) }
       const key = valueOf(await keys.issueKey(await context.operator(), wanted))
       context.show({

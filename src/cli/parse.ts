@@ -76,10 +76,10 @@ export function parseModelsOrAll(text: string): readonly ModelId[] | undefined {
   return text === 'all' ? undefined : parseModels(text)
 }
 
-/** Parses a number of days into milliseconds. Decimals are allowed. */
-export function parseDaysAsMs(text: string): number {
+/** Parses a number of days. Decimals are allowed. */
+export function parseDays(text: string): number {
   const days = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN
-  if (days > 0 && days <= expiresDaysMax) return days * 86_400_000
+  if (days > 0 && days <= expiresDaysMax) return days
   throw new InvalidArgumentError(
     `Days are a number above 0, at most ${expiresDaysMax}. Decimals are allowed: 0.5 is 12 hours.`,
   )

@@ -56,17 +56,15 @@ export const keyRoutes: readonly AdminRoute[] = [
         .number()
         .positive()
         .max(daysMax)
-        .transform((days) => Math.round(days * dayMs))
         .optional()
         .meta({ description: 'Absent: never. 0.5 is twelve hours.', example: 90 }),
       budget: budget.optional(),
     }),
     answer: [201, 'The key and its secret.', newKey],
-    run: ({ operator, params, input }) =>
-      keys.issueKey(operator, {
-        account: params.name,
-        ...defined({ expiresInMs: input.expires_days, budget: input.budget }),
-      }),
+    run: ({ operator, params, input: { expires_days: days, budget } }) => {
+      const expiresInMs = days && Math.round(days * dayMs)
+      return keys.issueKey(operator, { account: params.name, ...defined({ expiresInMs, budget }) })
+    },
   }),
   adminRoute({
     method: 'PATCH',

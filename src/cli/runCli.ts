@@ -25,8 +25,8 @@ export type CliStreams = {
  * Runs one command and returns its exit code: 0 for done, 1 for refused or a problem found, 2 for wrong
  * usage. Writes answers, help and the version to `out`, and errors to `err`. With `--json`, answers and
  * errors are JSON. When a command throws an error, writes its message and returns 1. Only Commander's own
- * errors, which mean wrong usage, give 2. A person reads which installation the
- * command uses before it uses it, and others read it with an error.
+ * errors, which mean wrong usage, give 2. On a terminal, first says which installation the command uses.
+ * Elsewhere, says it only with an error.
  */
 export async function runCli(
   args: readonly string[],

@@ -15,8 +15,8 @@ export type Part = Program & {
    */
   readonly log?: string
   /**
-   * Whether the part is a process of Darkroom: it refuses its configuration by the exit code 2, and is waited for, however
-   * long it takes to end. Others get SIGKILL after `stopGraceMs`.
+   * Whether the part is a process of Darkroom. Its exit code 2 means a wrong configuration, and its calls are paid for, so
+   * its end is awaited without limit. Other parts get SIGKILL after `stopGraceMs`.
    */
   readonly isOurs?: boolean
   /** Asks the part whether it is ready. Returns what is wrong, or `undefined`. Called again and again. */

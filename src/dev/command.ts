@@ -60,8 +60,9 @@ export async function runCommand(
 }
 
 /**
- * Starts a program that ends with this process: the kernel or a shell sends it a signal. `ended` resolves to
- * `exit 1`, a signal's name, or the reason why it could not be started. `end` gives the same, or `undefined` as long as it runs.
+ * Starts a program that ends when this process ends: the kernel or a shell then sends it a signal. `ended` resolves to
+ * `exit 1`, a signal's name, or the reason why the program could not be started. `end` returns the same, or `undefined`
+ * while the program runs.
  */
 export function spawnBound(
   program: Program,
@@ -103,7 +104,7 @@ function boundToThisProcess(signal: NodeJS.Signals): readonly string[] {
 
 /**
  * Returns the variables that PostgreSQL and Temporal get. All others are left out: they may be secrets, and
- * variables such as PGDATA would change what PostgreSQL does. GOGC tells Temporal how much memory it may take to save CPU.
+ * variables such as PGDATA would change what PostgreSQL does. GOGC lets Temporal take more memory and less CPU.
  */
 export function basicEnvironment(): Readonly<Record<string, string>> {
   const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TZ', 'GOGC']

@@ -46,8 +46,8 @@ export async function lockFile(
  * Creates a folder that only this user can enter. If the folder exists, takes the rights of other users away.
  * From then on nobody else can put anything into it, so its content needs no further check.
  *
- * Throws `StartError` when the folder cannot be made in time. Throws it too when another user owns the folder, or owns a link of that name: that user could replace
- * any file in it, and root would follow the links that the user has planted.
+ * Throws `StartError` when the folder cannot be made in time. Throws it too when another user owns the folder, or a link
+ * of its name: that user could replace any file in it, and root would follow the links that the user has planted.
  *
  * @param variable the environment variable by which the operator chooses another folder.
  */

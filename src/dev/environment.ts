@@ -114,8 +114,8 @@ export function processEnvironment(
 }
 
 /**
- * Writes an operator's file with one channel per family to the simulator, and one more for its bad relay where it is asked
- * for. Returns its path.
+ * Writes an operator's file with one channel to the simulator for each family, and with SIMULATOR_RELAY=on one more, to
+ * its bad relay. Returns the path of the file.
  */
 async function writeSimulatorFile(
   { dataDir, simulatorRelay }: StartConfig,

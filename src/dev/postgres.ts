@@ -17,7 +17,7 @@ const user = 'darkroom'
 const passwordBytes = 24
 const initdbTimeoutMs = 120_000
 const probeTimeoutMs = 10_000
-/** The number of a user and a group that every Linux has, as which nothing else runs. */
+/** The id of a user and of a group that every Linux has. Nothing else runs as this user. */
 const ordinaryUser = 1
 /** A machine that builds Temporal meanwhile may be slow. */
 const connectTimeoutMs = 15_000
@@ -82,10 +82,10 @@ export async function startPostgres(port: number, launch: Launch) {
 }
 
 /**
- * PostgreSQL refuses to run as root. When this process runs as root, PostgreSQL runs as an ordinary user who may pass
- * the folders of root: so DATA_DIR stays closed to everybody else, and the checkout may be in a folder of root. Without
- * `no_setuid_fixup`, access(2) would ignore the right, and PostgreSQL checks its own program with it. Returns the words
- * that begin such a command, none for an ordinary user.
+ * Returns the words that begin the command line of a program that refuses to run as root, as PostgreSQL does. There are
+ * none when this process is not root. Otherwise they run the program as an ordinary user whom no mode of a folder stops
+ * (CAP_DAC_OVERRIDE): so DATA_DIR stays closed to everybody else, and the checkout may be in a folder of root. Without
+ * `no_setuid_fixup`, access(2), with which PostgreSQL checks its own program, would ignore that right.
  */
 export async function withoutRoot(
   env: Readonly<Record<string, string>>,

@@ -8,8 +8,8 @@ const parentPollMs = 250
  * Hears of every way in which a person ends `npm start`. The first request calls `stop`. A second Ctrl-C or SIGTERM exits
  * at once, and what still runs ends with this process.
  *
- * A closed terminal is at most one request, and never the second one: kernel and shell tell of it by up to three SIGHUPs,
- * and each write fails besides. So it is when the reader of the output has gone, such as `head`.
+ * A closed terminal is at most one request, and never the second one: kernel and shell send up to three SIGHUPs for it,
+ * and each write fails too. The same holds when the reader of the output, such as `head`, has gone.
  */
 export function onStopRequest(stop: () => void): void {
   let requests = 0

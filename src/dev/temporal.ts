@@ -47,10 +47,9 @@ export function temporalAddresses(config: StartConfig): Omit<EmbeddedParts, 'dat
 }
 
 /**
- * Provides Temporal while the service runs already: finds, fetches or builds its programs, starts the server unless
- * Temporal is the operator's, and starts the UI. The workers, which make all
- * images themselves until then, take it as soon as the search attributes are there. Throws `StartError` when there is
- * no Temporal to run.
+ * Provides Temporal while the service already runs. Waits for the operator's Temporal if there is one. Otherwise finds,
+ * fetches or builds the programs, and starts the server and its UI. Until then the workers make all images themselves.
+ * Throws `StartError` when there is no Temporal to run.
  */
 export async function provideTemporal(
   config: StartConfig,

@@ -76,8 +76,7 @@ async function downloadCli(folder: string): Promise<string> {
 }
 
 /**
- * The test library downloads the CLI only to start a server. That one lacks our flags, so it is stopped at
- * once.
+ * The test library downloads the CLI only to start a server. That server lacks our flags, so it is stopped at once.
  */
 async function startOnce(downloadDir: string): Promise<void> {
   const { TestWorkflowEnvironment } = await import('@temporalio/testing')

@@ -2,8 +2,8 @@
 export type Say = (line: string) => void
 
 /**
- * Shows how far something is that takes long, in place of what was shown before. `stage` says what is under way, and
- * `detail` how far it is.
+ * Shows the progress of something slow, in place of what was shown before. `stage` says what is under way, and `detail`
+ * how far it is.
  */
 export type Show = (stage: string, detail?: string) => void
 

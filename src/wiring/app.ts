@@ -25,9 +25,10 @@ const connectionsMax = 24
 const connectionsMin = 8
 
 /**
- * Opens what one process needs. Throws when a variable is missing or wrong, when PostgreSQL or the blob store cannot be
- * used, when the schema is older than this code, and when the blob store belongs to another database: two processes with
- * different blob stores would not find each other's images. Does not wait for Temporal. `startQueueDepth` is what only the API process can measure.
+ * Opens what an API process or a worker needs. Does not wait for Temporal. Throws when a variable is missing or wrong,
+ * when PostgreSQL or the blob store cannot be used, when the schema is older than this code, and when the blob store
+ * belongs to another database: two processes with different blob stores would not find each other's images.
+ * `own.startQueueDepth` feeds a metric of the API process alone.
  */
 export async function openApp(
   config: Config,

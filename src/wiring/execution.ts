@@ -24,8 +24,9 @@ import { createUpstreamConnections } from '../upstream/upstreamConnections.ts'
 export type Execution = ReturnType<typeof createExecution>
 
 /**
- * Creates the parts of a worker that execute tasks: for the activities, for synchronous tasks of which it hears, and for
- * the reconciler. `announceEnd` is called with every task that they end, and `stopping` aborts when no new call may begin.
+ * Creates the parts of a worker that carry out tasks: for the activities, for the synchronous tasks that messages
+ * announce, and for the reconciler. They call `announceEnd` with every task that they end. `stopping` aborts when no new
+ * call may begin.
  */
 export function createExecution(
   app: App & { readonly safetySecret: string },

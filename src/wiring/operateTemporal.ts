@@ -29,7 +29,7 @@ export function readHistory(config: Config, taskId: string): Promise<string | un
 }
 
 /**
- * Asks the runs of tasks to end that are already cancelled in PostgreSQL. Never throws, because a run notices the end
+ * Asks the runs of tasks that are already cancelled in PostgreSQL to end. Never throws, because a run notices the end
  * of its task by itself a little later.
  */
 export async function cancelRuns(config: Config, taskIds: readonly string[]): Promise<void> {

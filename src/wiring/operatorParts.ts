@@ -7,9 +7,9 @@ import { builtInCapabilities } from '../domain/models/capabilities.ts'
 import type { OperatorParts } from '../operations/operator.ts'
 
 /**
- * Creates what operations need besides PostgreSQL. The operator's file is read once, when an operation first needs it. `environment` has the
- * credentials of its channels. Temporal's client and calls upstream are loaded when they are used, because that takes
- * time. Rows of tasks get no addresses of images.
+ * Creates what operations need besides PostgreSQL. The operator's file is read once, when an operation first needs it.
+ * `environment` has the credentials of its channels. The code for Temporal and for calls upstream is loaded when it is
+ * first used, because loading it takes time. Rows of tasks get no addresses of images.
  */
 export function createOperatorParts(config: Config, environment: Environment): OperatorParts {
   const { operatorFilePath } = config

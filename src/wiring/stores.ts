@@ -32,8 +32,9 @@ export type Stores = {
 }
 
 /**
- * Opens PostgreSQL and the blob store. Throws `ConfigError` when the place of the blob store cannot be made or found in time. Throws when one cannot be used, when the schema is older than this code, and
- * when the blob store belongs to another database.
+ * Opens PostgreSQL and the blob store. Throws when one of them cannot be used, when the schema is older than this code,
+ * and when the blob store belongs to another database. Throws `ConfigError` when the folder or bucket of the blob store
+ * cannot be made or found in time.
  */
 export async function openStores(
   config: Config,

@@ -61,9 +61,9 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
   const bundle = await workflowBundle()
-  // The row of this process must exist before its first call. If a signal to stop arrives before `startWorker` has
-  // returned, the process waits at most ten seconds for that and then exits, whatever is under way (`runProcess.ts`).
-  // So nothing after this line may take long.
+  // The beats begin before the first call, because other workers count a call of a process without beats as lost.
+  // From here on calls may be under way, so nothing below may be slow: when a signal to stop arrives before this
+  // function has returned, `runProcess.ts` waits at most ten seconds for it and then exits, in the middle of a call.
   await beats.start()
   messages.hear((text) => {
     const task = readSyncTask(text)
@@ -84,7 +84,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     onUnreachable: (error) => log.warn('Temporal is away: images are made without it', { error }),
   })
   worker = running
-  // A call has its connection, the file of a large answer, and a file or a connection of the blob store.
+  // A call may hold three open files: its connection, the temporary file of a large answer, and a file or a connection
+  // of the blob store.
   const calls = channels.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0)
   warnOfOpenFiles(log, 3 * calls + otherOpenFiles)
   log.info('worker ready', { port: internal.port })

@@ -30,7 +30,7 @@ import { told } from './notices.js'
  *   readonly title: string,
  *   readonly text?: string | ((prepared: Prepared) => ComponentChildren),
  *   readonly fields?: readonly Field[],
- *   readonly kind?: 'primary' | 'danger',
+ *   readonly kind?: 'primary',
  *   readonly prepare?: () => Promise<Answer<Prepared>>,
  *   readonly isEmpty?: (prepared: Prepared) => boolean,
  *   readonly run: (values: Readonly<Record<string, string>>, name: string) => Promise<Answer<Done>>,

@@ -185,15 +185,22 @@ describe('a content request with a wrong value', () => {
       'invalid_value generation_config.image_config.aspect_ratio',
     ],
     [
+      'thinking for a model that has none (AIStudioToAPI#213)',
+      config({ thinkingConfig: { thinkingLevel: 'LOW' } }),
+      'invalid_value generationConfig.thinkingConfig',
+      'familya-2.5-flash-image',
+    ],
+    [
       'one field in both casings',
       { ...config({}), generation_config: {} },
       'invalid_value generation_config',
     ],
   ])(
     'returns 400 and names the field in the casing of the client: %s [content-3]',
-    async (_what, fields, refusal) => {
+    async (_what, fields, refusal, model = familyA) => {
       const body = { contents: [{ parts: [{ text: 'x' }] }], ...fields }
-      expect(await refusalOf(await call.content(client, 'generateContent', body))).toBe(refusal)
+      const answer = await call.content(client, 'generateContent', body, model)
+      expect(await refusalOf(answer)).toBe(refusal)
     },
   )
 })

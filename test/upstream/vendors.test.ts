@@ -62,6 +62,15 @@ describe('examples/channels', () => {
     ])
   })
 
+  it('say of Google alone that its errors are free, and give a call of high quality the time that it takes', async () => {
+    const channels = await Promise.all(
+      names.map(async (name) => (await openChannel(String(name))).channel),
+    )
+    const free = channels.filter(({ errorsAreFree }) => errorsAreFree === true)
+    expect(free.map(({ name }) => name).toSorted()).toEqual(['gemini', 'vertex'])
+    expect(Math.min(...channels.map(({ timeoutMs }) => timeoutMs))).toBe(600_000)
+  })
+
   it.each(names.map(String))('names a free call that tells its credential: %s', async (name) => {
     const { simulator, channel } = await openChannel(name)
     expect(await checkChannel(channel)).toMatchObject({ result: 'accepted', httpStatus: 200 })

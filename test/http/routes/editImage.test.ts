@@ -38,6 +38,10 @@ it.each([
     withPrompt({ type: 'text/plain\r\nContent-Transfer-Encoding: 8bit' }),
   ],
   ['a name that is a token', formBody([{ ...model, quote: '' }, prompt, image])],
+  [
+    'an image without a file name (coder/xum#3286)',
+    formBody([model, prompt, { name: 'image', value: redPixelPng }]),
+  ],
   ['a file name with quotes', withImage({ filename: `a; name=prompt \\"'.png` })],
   ['text before its first boundary line and after its last', joined('a\r\n', whole, 'epilogue')],
 ])('an edits form is accepted with %s [sync-6]', async (_what, body) => {

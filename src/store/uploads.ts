@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { runStatement } from './connection/transaction.ts'
 
 /**
  * Records an upload for inputs, before their first byte is written to the blob store. The sweep deletes the
@@ -9,7 +10,7 @@ export async function openUpload(
   uploadId: string,
   sweepAfterMs: number,
 ): Promise<void> {
-  await pool.query({
+  await runStatement(pool, {
     name: 'open-upload',
     text: `insert into upload (upload_id, kind, sweep_after)
       values ($1, 'input', now() + $2::float8 * interval '1 millisecond')`,

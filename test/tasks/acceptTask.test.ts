@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
+import { createPool } from '../../src/store/connection/pool.ts'
 import { discardUpload, openUpload } from '../../src/store/uploads.ts'
 import { balanceOf, entriesOf } from '../support/database/money.ts'
 import {
@@ -52,6 +53,22 @@ describe('acceptTask and the balance', () => {
 })
 
 describe('what acceptTask writes', () => {
+  it('is written at once although every connection is from before a failover, the row of its images too', async () => {
+    const { databaseUrl } = database
+    const options = { applicationName: 'test', onConnectionError: () => {} }
+    const pool = createPool({ databaseUrl, connectionsMax: 3, ...options })
+    onTestFinished(() => pool.end())
+    const stale = await Promise.all([pool.connect(), pool.connect(), pool.connect()])
+    for (const client of stale) await client.query('set default_transaction_read_only = on')
+    for (const client of stale) client.release()
+    const uploadId = newUploadId('input')
+    await openUpload(pool, uploadId, 60_000)
+    const caller = await createTestCaller(database.pool, testCredits)
+    const { accept } = createTestAccept(pool)
+    accepted(await accept({ caller, request: generateRequest(), uploadId }))
+    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(1)
+  })
+
   it('writes deadline, hard end and digest, and queues the start', async () => {
     const caller = await createTestCaller(database.pool, 100)
     const { accept, started } = createTestAccept(database.pool)

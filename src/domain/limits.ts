@@ -113,7 +113,8 @@ export const beatTimeoutMs = 2_000
 
 /**
  * How long a worker waits before it decides again about a task that it may not call for now, because a call of
- * the task is under way in a present process, or because the worker's own process is not present.
+ * the task is under way in a present process, because the worker's own process is not present, or because other large
+ * requests come first.
  */
 export const callCheckMs = 2_500
 

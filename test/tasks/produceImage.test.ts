@@ -364,6 +364,19 @@ describe('a call that is surely not made', () => {
   })
 })
 
+it('a task in a slot does not stay there while other large requests keep every turn', async () => {
+  const { taskId } = await insertTask(world.pool, { prompt: 'x'.repeat(300_000) })
+  const { call, calls } = countedUpstream()
+  const { attempts } = world
+  const largeRequests = createLargeRequests()
+  const turns = Array.from({ length: 4 }, () => largeRequests.tryEnter(largeBytes + 1))
+  const produce = createTestProduceImage({ attempts, callUpstream: call, largeRequests })
+  expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'large_request' })
+  for (const leave of turns) leave?.()
+  expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
+  expect(calls()).toBe(1)
+})
+
 it('no call begins after a stop, also when the task waits for its turn to read a large request', async () => {
   const { taskId } = await insertTask(world.pool, { prompt: 'x'.repeat(300_000) })
   const { call, calls } = countedUpstream()

@@ -94,6 +94,8 @@ export type WaitReason =
   | 'stopping'
   /** The process of the worker has sent no beat lately, so it may not call. */
   | 'not_present'
+  /** Other large requests come first. */
+  | 'large_request'
 
 /** Returns whether the upstream refused the call. */
 export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {

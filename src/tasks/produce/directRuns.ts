@@ -93,7 +93,7 @@ export function createDirectRuns(deps: DirectRunsDeps) {
 
 /**
  * Returns when the task must go on, or `undefined` when it has ended, another worker calls for it, or its next check is
- * planned already. After a call, its run keeps the wait.
+ * planned already. After a call it is due at once: its run keeps the wait, or the line of a synchronous task.
  */
 function delayOf(
   result: ProduceResult | { readonly kind: 'error' },

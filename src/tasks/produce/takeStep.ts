@@ -3,6 +3,7 @@ import { defined } from '../../domain/defined.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { LeaveTurn } from './largeRequests.ts'
 import { largeBytes } from './largeRequests.ts'
+import { callCheckMs } from '../../domain/limits.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import type { NextStep, TaskFacts } from '../../domain/gate/taskFacts.ts'
@@ -47,15 +48,18 @@ export async function tryFirstCall(
   return step.kind === 'opened' ? step : undefined
 }
 
+/** Requests that come before it are read or stand in line. */
+const noTurnYet = { kind: 'wait', delayMs: callCheckMs, reason: 'large_request' } as const
+
 /** The request is large and must wait for its turn. */
-type NoTurn = { readonly kind: 'no_turn' }
+type NoTurn = { readonly kind: 'no_turn'; readonly sync: boolean }
 
 /** Begins the turn of a request with so many bytes, or returns `undefined`. */
 type Enter = (bytes: number) => LeaveTurn | undefined
 
 /**
  * Returns the next step of a task. A large request that finds no turn leaves the line, so that smaller ones do not wait
- * for it, and comes back with a turn.
+ * for it, and comes back with a turn. A task that occupies a slot does not wait for its turn in it for long either.
  */
 export async function takeStepInLine(
   deps: ProduceImageDeps,
@@ -64,8 +68,11 @@ export async function takeStepInLine(
 ): Promise<Step> {
   const step = await standInLine(deps, input, looked)
   if (step.kind !== 'no_turn') return step
-  const leaveRequest = await deps.largeRequests.enter(input.signal)
-  if (leaveRequest === undefined) return { kind: 'changed' }
+  const { signal, via } = input
+  const limits = via === 'direct' && step.sync ? [] : [AbortSignal.timeout(lineMsMax)]
+  const over = AbortSignal.any([...limits, ...(signal === undefined ? [] : [signal])])
+  const leaveRequest = await deps.largeRequests.enter(over)
+  if (leaveRequest === undefined) return signal?.aborted === true ? { kind: 'changed' } : noTurnYet
   let opened = false
   try {
     const again = await standInLine(deps, input, looked, true)
@@ -141,7 +148,7 @@ async function takeStep(
   if (step.kind !== 'call') return step
   const { n, channel } = step
   const leaveRequest = enter(facts.requestBytes)
-  if (leaveRequest === undefined) return { kind: 'no_turn' }
+  if (leaveRequest === undefined) return { kind: 'no_turn', sync: facts.sync }
   const opened = await askForCall(deps, input, { n, channel }, leaveRequest)
   if (opened.kind !== 'full') return opened
   return takeStep(deps, input, looked, enter, withFull(facts, [channel.name]))

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import type { ApiState } from './requestState.ts'
 import type { HttpFailure } from './errors.ts'
 import { errorBody, errorReply } from './errors.ts'
+import { hasBody } from './intake/body.ts'
 import { newRequestId } from './middleware.ts'
 
 /** Limit for all headers of one request together. About three times what clients with many headers send. */
@@ -29,15 +30,16 @@ const keepAliveExtraMs = 60_000
 const connectionsCheckMs = 5_000
 
 /**
- * A client that reads none of its answer for this long is disconnected, because its answer takes memory or an
- * open file. Long enough for a short break of a mobile connection.
+ * How long nothing may pass over the connection of a request whose client owes something. One that reads none of its
+ * answer is disconnected, because its answer takes memory or an open file. One that sends none of its body is refused by
+ * `body.ts`, to which Node passes the event. Long enough for a short break of a mobile connection.
  */
-const unreadTimeoutMsDefault = 60_000
+const idleTimeoutMsDefault = 60_000
 
 type ServerOptions = {
   /** The longest time before an answer sends its first byte. Default: 0. */
   readonly silentMsMax?: number
-  readonly unreadTimeoutMs?: number
+  readonly idleTimeoutMs?: number
   /** Whether pages of any origin may read the answers. Default: true. */
   readonly anyOrigin?: boolean
 }
@@ -48,11 +50,7 @@ type ServerOptions = {
  */
 export function createServer(
   app: Koa<ApiState>,
-  {
-    silentMsMax = 0,
-    unreadTimeoutMs = unreadTimeoutMsDefault,
-    anyOrigin = true,
-  }: ServerOptions = {},
+  { silentMsMax = 0, idleTimeoutMs = idleTimeoutMsDefault, anyOrigin = true }: ServerOptions = {},
 ): Server {
   const server = createHttpServer({
     maxHeaderSize: headerBytesMax,
@@ -67,7 +65,8 @@ export function createServer(
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     latestAnswers.set(request.socket, response)
-    response.setTimeout(unreadTimeoutMs, () => {
+    request.socket.setTimeout(idleTimeoutMs)
+    response.on('timeout', () => {
       // Disconnect only if the client has unread bytes. Without unread bytes the client is waiting for us,
       // for example a synchronous call for its image.
       if (request.socket.writableLength > 0) request.socket.destroy()
@@ -112,11 +111,6 @@ export function createServer(
   })
   server.on('clientError', onClientError)
   return server
-}
-
-/** Returns whether a request has a body, according to its headers. */
-export function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
 /**

@@ -71,7 +71,7 @@ describe('a client that does not read its answer', () => {
     const app = new Koa<ApiState>()
     app.silent = true
     app.use(answer)
-    const server = createServer(app, { unreadTimeoutMs: unreadMs })
+    const server = createServer(app, { idleTimeoutMs: unreadMs })
     const { socket } = open(await portOf(server))
     onTestFinished(() => {
       server.closeAllConnections()

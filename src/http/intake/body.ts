@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import type { Result } from '../../domain/result.ts'
@@ -11,13 +12,16 @@ import type { ApiContext } from '../requestState.ts'
 /** The first bytes of a body, which take no room in the budget. */
 export const freeBodyBytes = 64 * 1024
 
+/** Returns whether a request has a body, according to its headers. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
 export type BodyOptions = {
   /** The maximum size of the body, as it is sent and also unpacked. */
   readonly limitBytes: number
   /** The room of the body. The caller ends it once nothing that was read from the body is needed any more. */
   readonly room: ByteRoom
-  /** A client that sends nothing for this long is refused. Default: a minute. */
-  readonly idleMs?: number
 }
 
 /**
@@ -62,7 +66,7 @@ async function unpackBody(
 /** Reads the bytes of a body as they were sent. While the body waits for room, nothing more of it is read. */
 async function receive(
   { req }: ApiContext,
-  { limitBytes, room, idleMs = 60_000 }: BodyOptions,
+  { limitBytes, room }: BodyOptions,
 ): Promise<Result<Buffer, RequestFailure>> {
   // A client that left during authentication sends no further events.
   if (req.destroyed) return fail(interrupted)
@@ -89,7 +93,8 @@ async function receive(
   req.on('data', onData)
   req.once('end', onEnd)
   req.once('close', onClose)
-  req.setTimeout(idleMs, onStalled)
+  // The timer of the connection is set by `server.ts`.
+  req.once('timeout', onStalled)
   try {
     return await promise
   } finally {

@@ -6,7 +6,7 @@ import type { HttpFailure } from '../errors.ts'
 import type { Route, RouteContext } from '../route.ts'
 import { bodyErrors } from '../errorTable.ts'
 import { json } from '../route.ts'
-import { hasBody } from '../server.ts'
+import { hasBody } from './body.ts'
 import { receiveJson } from './receiveJson.ts'
 
 /**

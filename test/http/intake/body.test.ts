@@ -6,13 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { ApiContext, ApiState } from '../../../src/http/requestState.ts'
+import { createServer } from '../../../src/http/server.ts'
 import { readBody } from '../../../src/http/intake/body.ts'
 import { createByteBudget } from '../../../src/bytes/byteBudget.ts'
 import { generateBody } from '../../support/clients/requestBodies.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
 import type { TestApi } from '../../support/http/testApi.ts'
 import { startTestApi } from '../../support/http/testApi.ts'
-import { listen } from '../../support/upstream/testServers.ts'
+import { portOf } from '../../support/upstream/testServers.ts'
 
 const mebibyte = 1024 * 1024
 const path = '/v1/images/tasks'
@@ -219,20 +220,21 @@ describe('large bodies that arrive slowly', () => {
 
 it('a body is given up when nothing arrives of it for a minute, and its request is answered', async () => {
   const budget = createByteBudget({ bytesMax: mebibyte, freeBytes: 1024 })
-  const url = await listenKoa(async (context) => {
+  const answer = async (context: ApiContext) => {
     const room = budget.open('a')
-    const read = await readBody(context, { limitBytes: mebibyte, room, idleMs: 200 })
+    const read = await readBody(context, { limitBytes: mebibyte, room })
     context.body = JSON.stringify(read)
-  })
+  }
+  const url = await listenKoa(answer, { idleTimeoutMs: 200 })
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   onTestFinished(() => void socket.destroy())
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300\r\n\r\n')
-  const answer = once(socket, 'data')
+  const answered = once(socket, 'data')
   for (let sent = 0; sent < 4; sent += 1) {
     socket.write('x'.repeat(50))
     await sleep(80)
   }
-  expect(String((await answer)[0])).toContain('did not arrive in time')
+  expect(String((await answered)[0])).toContain('did not arrive in time')
 })
 
 it('a body that arrived before it was read, and takes room, is read to its last byte', async () => {
@@ -250,10 +252,17 @@ it('a body that arrived before it was read, and takes room, is read to its last 
   }
 })
 
-/** Starts an HTTP server for the running test that answers with `answer`, and returns its URL. */
-async function listenKoa(answer: (context: ApiContext) => Promise<void>): Promise<string> {
+/** Starts the HTTP server for the running test. It answers with `answer`. Returns its URL. */
+async function listenKoa(
+  answer: (context: ApiContext) => Promise<void>,
+  options?: Parameters<typeof createServer>[1],
+): Promise<string> {
   const app = new Koa<ApiState>()
   app.use(answer)
-  const handle = app.callback()
-  return listen((request, response) => void handle(request, response))
+  const server = createServer(app, options)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${await portOf(server)}`
 }

@@ -3,7 +3,7 @@ import { parsed } from '../domain/json.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 
-/** The letters of base64: the standard ones, or these as well as those of the URL-safe form (RFC 4648 section 5). */
+/** `either`: the standard letters or those of the URL-safe form (RFC 4648 section 5), but never both in one text. */
 export type Base64Alphabet = 'standard' | 'either'
 
 /**
@@ -28,7 +28,10 @@ export async function decodeBase64(
   bytesMax: number,
   target: Buffer,
 ): Promise<Result<Buffer, 'no_base64' | 'too_large'>> {
-  let [bytes, slices, isStandard, isUrlSafe] = [0, 0, false, false]
+  let bytes = 0
+  let slices = 0
+  let isStandard = false
+  let isUrlSafe = false
   let rest = ''
   for (let at = 0, end = 0; at < sent.length; at = end) {
     slices += 1
@@ -41,21 +44,30 @@ export async function decodeBase64(
     if (text !== part && Buffer.byteLength(text) !== text.length) return fail('no_base64')
     isStandard ||= text.includes('+') || text.includes('/')
     isUrlSafe ||= text.includes('-') || text.includes('_')
-    const letters = rest + text
-    // The last group of all stays back, because only it may have padding.
-    const kept = letters.length % 4 || (end === sent.length ? 4 : 0)
-    const groups = letters.slice(0, letters.length - kept)
+    const split = splitGroups(rest + text, end === sent.length)
+    const { groups } = split
     const groupsBytes = (groups.length / 4) * 3
     if (bytes + groupsBytes > bytesMax) return fail('too_large')
     // Node leaves out what is not a letter, so there are fewer bytes.
     if (target.write(groups, bytes, 'base64') !== groupsBytes) return fail('no_base64')
     bytes += groupsBytes
-    rest = letters.slice(groups.length)
+    rest = split.rest
   }
   const isOfOne = !isUrlSafe || (alphabet === 'either' && !isStandard)
   if (!isOfOne || !isLastGroup(rest)) return fail('no_base64')
   const whole = bytes + target.write(rest, bytes, 'base64')
   return whole > bytesMax ? fail('too_large') : succeed(target.subarray(0, whole))
+}
+
+/**
+ * Splits letters into whole groups of four, and the rest. When they are the last of the text, their last group belongs to
+ * the rest, because only it may have padding.
+ */
+function splitGroups(letters: string, isLast: boolean) {
+  const over = letters.length % 4
+  const restLength = isLast && over === 0 ? 4 : over
+  const groups = letters.slice(0, Math.max(0, letters.length - restLength))
+  return { groups, rest: letters.slice(groups.length) }
 }
 
 /** Returns the end of the slice that begins at `at`. No slice ends inside of an escape, which has up to six bytes. */
@@ -65,13 +77,13 @@ function sliceEnd(sent: Buffer, at: number): number {
   return end >= sent.length ? sent.length : escape === -1 ? end : end - 5 + escape
 }
 
-/** Returns the text that stands between the quotes of a JSON string without its escapes, if it is one. */
+/** Resolves the escapes of a JSON string given without its quotes. Returns `undefined` if it is not valid JSON. */
 function unescaped(sent: string): string | undefined {
   const text = parsed(`"${sent}"`)
   return typeof text === 'string' ? text : undefined
 }
 
-/** Returns whether a text may end with these letters. Encoding writes only the strict form. */
+/** Returns whether the last group is canonical (padded, unused bits zero): encodes it again and compares. */
 function isLastGroup(letters: string): boolean {
   const standard = letters.replaceAll('-', '+').replaceAll('_', '/')
   return Buffer.from(letters, 'base64').toString('base64') === standard

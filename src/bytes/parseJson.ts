@@ -1,10 +1,10 @@
 import type { RequestFailure } from '../domain/failure.ts'
-import { invalidRequest } from '../domain/failure.ts'
 import type { Json, JsonPath } from '../domain/json.ts'
 import { parsed } from '../domain/json.ts'
-import { invalidImage, invalidValue, paramPath } from '../domain/requestFailures.ts'
+import { paramPath } from '../domain/requestFailures.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
+import { invalidAt, invalidJson, notBase64, notJson, tooLong } from './jsonFailures.ts'
 
 /** A string that is an image: its place in the document, and the bytes between its quotes. */
 export type ImageString = { readonly path: JsonPath; readonly sent: Buffer }
@@ -70,31 +70,9 @@ export function parseJson(
     : succeed({ document, images: [...reader.images.values()] })
 }
 
-/** The failure of a document that is not valid JSON, or breaks a rule for all of it. */
-export function invalidJson(why: string, param: string | null = null): RequestFailure {
-  return invalidRequest('invalid_json', param, `The request body ${why}.`)
-}
-
-const notJson = invalidJson('is not valid JSON')
-
-export function notBase64(path: JsonPath): RequestFailure {
-  return invalidImage(paramPath(path), 'the data is not valid Base64')
-}
-
 /** Keeps the first failure. Every function below returns `undefined` when it has refused something. */
 function refuse(reader: Reader, failure: RequestFailure): undefined {
   reader.failure ??= failure
-}
-
-function invalidAt(path: JsonPath, why: string): RequestFailure {
-  return path.length > 0
-    ? invalidValue(paramPath(path), why)
-    : invalidRequest('invalid_value', null, `Invalid value in the request body: ${why}.`)
-}
-
-/** Everything besides the images is too large as sent, or its texts are too large without their escapes. */
-function tooLong(limitBytes: number): RequestFailure {
-  return { tag: 'body_too_large', limitBytes, texts: true }
 }
 
 const quote = 0x22
@@ -126,40 +104,51 @@ function readValue(reader: Reader): Json | undefined {
 }
 
 function readObject(reader: Reader): Json | undefined {
-  const { path, lenient } = reader
   const members = new Map<string, Json>()
   const isRead = readItems(reader, 0x7d, () => {
-    const key = nextByte(reader) === quote ? readText(reader) : refuse(reader, notJson)
-    if (key === undefined) return undefined
-    if (!lenient && members.has(key)) {
-      return refuse(reader, invalidJson('contains the same field twice', paramPath([...path, key])))
-    }
-    if (nextByte(reader) !== 0x3a) return refuse(reader, notJson)
-    reader.at += 1
-    const value = readMember(reader, key)
-    return value === undefined ? undefined : members.set(key, value)
+    const key = readKey(reader, members)
+    const value = key === undefined ? undefined : readMember(reader, key)
+    if (key !== undefined && value !== undefined) members.set(key, value)
+    return value !== undefined
   })
   // Unlike an assignment, this makes `__proto__` a member like any other.
   return isRead ? Object.fromEntries(members) : undefined
+}
+
+/** Reads the key of a member, and the colon behind it. `members` are those before it. */
+function readKey(reader: Reader, members: ReadonlyMap<string, Json>): string | undefined {
+  const key = nextByte(reader) === quote ? readText(reader) : refuse(reader, notJson)
+  if (key === undefined) return undefined
+  if (!reader.lenient && members.has(key)) {
+    const param = paramPath([...reader.path, key])
+    return refuse(reader, invalidJson('contains the same field twice', param))
+  }
+  if (nextByte(reader) !== 0x3a) return refuse(reader, notJson)
+  reader.at += 1
+  return key
 }
 
 function readArray(reader: Reader): Json | undefined {
   const items: Json[] = []
   const isRead = readItems(reader, 0x5d, () => {
     const item = readMember(reader, items.length)
-    return item === undefined ? undefined : items.push(item)
+    if (item !== undefined) items.push(item)
+    return item !== undefined
   })
   return isRead ? items : undefined
 }
 
-/** Reads from an opening bracket to `close`. `readItem` reads what stands between two commas. */
-function readItems(reader: Reader, close: number, readItem: () => unknown): true | undefined {
+/**
+ * Reads from an opening bracket to `close`. `readItem` reads what stands between two commas, and returns false when it
+ * has refused it.
+ */
+function readItems(reader: Reader, close: number, readItem: () => boolean): true | undefined {
   if (reader.path.length >= reader.depthMax)
     return refuse(reader, invalidJson('is nested too deeply'))
   reader.at += 1
   let byte = nextByte(reader)
   while (byte !== close) {
-    if (readItem() === undefined) return undefined
+    if (!readItem()) return undefined
     byte = nextByte(reader)
     if (byte !== close && byte !== 0x2c) return refuse(reader, notJson)
     if (byte === 0x2c) reader.at += 1

@@ -17,8 +17,9 @@ import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { Base64Alphabet } from './base64.ts'
 import { decodeBase64 } from './base64.ts'
+import { invalidJson, notBase64 } from './jsonFailures.ts'
 import type { ImageString, JsonRules } from './parseJson.ts'
-import { invalidJson, notBase64, parseJson } from './parseJson.ts'
+import { parseJson } from './parseJson.ts'
 
 type JsonOptions = Pick<JsonRules, 'isImage'> & { readonly alphabet: Base64Alphabet }
 

@@ -16,6 +16,15 @@ export type Answer = {
 
 export type CutReason = 'timeout' | 'connection_lost' | 'answer_too_large'
 
+/** Why a request was given up here. `not_called`: `begin` returned false, so nothing of it was written. */
+export class GivenUpError extends Error {
+  readonly reason: 'timeout' | 'answer_too_large' | 'not_called'
+  constructor(reason: GivenUpError['reason']) {
+    super(`The call was given up: ${reason}`)
+    this.reason = reason
+  }
+}
+
 /** Limit for the body of an answer other than 2xx. The bodies of vendors have less than a tenth of it. */
 export const errorBytesMax = 64 * 1024
 /**
@@ -31,9 +40,9 @@ export function isSuccess(status: number): boolean {
 
 /**
  * Sends one request, and resolves when its answer is over: the body is complete, the connection broke, a limit was
- * reached, or `signal` aborted. Rejects when no headers of an answer arrived before that. `begin` is called right before
- * the first byte is written, when the connection is ready. When it returns false, nothing is written. `body` gets the
- * bytes of the answer.
+ * reached, or `signal` aborted. Rejects when no headers of an answer arrived before that, with a `GivenUpError` when it was
+ * given up here. `begin` is called right before the first byte is written, when the connection is ready. When it returns
+ * false, nothing is written. `body` gets the bytes of the answer.
  *
  * This function does not use undici's response stream. When the connection fails, that stream drops the bytes that it
  * has not delivered yet, and we pay for them. It does not let undici decompress either: that loses an answer whose
@@ -50,58 +59,81 @@ export function exchange(
 ): Promise<Answer> {
   const { signal, body, begin = () => true } = given
   return new Promise((resolve, reject) => {
-    let controller: Dispatcher.DispatchController | undefined
-    let head: Pick<Answer, 'status' | 'headers' | 'elapsedMs'> | undefined
-    let startedAtMs = 0
-    let bytesLeft = 0
-    let cutBy: CutReason | undefined
-    let timer: NodeJS.Timeout | undefined
-    const cut = (reason: CutReason): void => {
-      cutBy ??= reason
-      const error = new Error(`The call was given up: ${reason}`)
-      // No controller yet means that the request is still waiting for a connection. Reject now;
-      // `onRequestStart` will drop the request before it is sent.
-      if (controller === undefined) reject(error)
-      else controller.abort(error)
+    let stage: Stage = { name: 'waiting' }
+    const give = (reason: GivenUpError['reason']): void => {
+      const error = new GivenUpError(reason)
+      // `onRequestStart` drops the request when its connection is ready.
+      if (stage.name === 'waiting') reject(error)
+      else stage.controller.abort(error)
     }
-    const timeOut = (): void => cut('timeout')
+    const timeOut = (): void => give('timeout')
     const end = (): void => {
       // The signal may live longer than the call. With the listener, it would keep everything here in memory.
       signal.removeEventListener('abort', timeOut)
-      clearTimeout(timer)
+      if (stage.name === 'answered') clearTimeout(stage.timer)
     }
     if (signal.aborted) return timeOut()
     signal.addEventListener('abort', timeOut, { once: true })
     dispatcher.dispatch(options, {
-      onRequestStart: (started) => {
-        controller = started
-        // Whatever the reason: `send` knows whether the call began.
-        if (signal.aborted || !begin()) timeOut()
-        startedAtMs = performance.now()
+      onRequestStart: (controller) => {
+        stage = { name: 'sending', controller, startedAtMs: performance.now() }
+        if (signal.aborted) give('timeout')
+        else if (!begin()) give('not_called')
       },
-      onResponseStart: (_answering, status, headers) => {
-        if (status < 200) return
-        head = { status, headers, elapsedMs: performance.now() - startedAtMs }
-        bytesLeft = isSuccess(status) ? upstreamAnswerBytesMax : errorBytesMax
-        if (!isSuccess(status)) timer = setTimeout(timeOut, errorBodyMsMax)
+      onResponseStart: (controller, status, headers) => {
+        if (status < 200 || stage.name !== 'sending') return
+        const elapsedMs = performance.now() - stage.startedAtMs
+        const head = { status, headers, elapsedMs }
+        stage = isSuccess(status)
+          ? { name: 'answered', controller, head, bytesLeft: upstreamAnswerBytesMax }
+          : {
+              name: 'answered',
+              controller,
+              head,
+              bytesLeft: errorBytesMax,
+              timer: setTimeout(timeOut, errorBodyMsMax),
+            }
       },
-      onResponseData: (answering, chunk) => {
-        bytesLeft -= chunk.byteLength
-        if (bytesLeft < 0) return cut('answer_too_large')
+      onResponseData: (controller, chunk) => {
+        if (stage.name !== 'answered') return
+        stage.bytesLeft -= chunk.byteLength
+        if (stage.bytesLeft < 0) return give('answer_too_large')
         const added = body.add(chunk)
         if (added === undefined) return
-        answering.pause()
-        void added.then(() => answering.resume())
+        controller.pause()
+        void added.then(() => controller.resume())
       },
       onResponseEnd: () => {
         end()
-        if (head !== undefined) resolve({ ...head, body })
+        if (stage.name === 'answered') resolve({ ...stage.head, body })
       },
-      onResponseError: (_answering, error) => {
+      onResponseError: (_controller, error) => {
         end()
-        if (head === undefined) reject(error)
-        else resolve({ ...head, body, cutBy: cutBy ?? 'connection_lost' })
+        if (stage.name === 'answered') resolve({ ...stage.head, body, cutBy: cutReason(error) })
+        else reject(error)
       },
     })
   })
+}
+
+/** How far a request is: it waits for a connection, is sent, or has the head of its answer. */
+type Stage =
+  | { readonly name: 'waiting' }
+  | {
+      readonly name: 'sending'
+      readonly controller: Dispatcher.DispatchController
+      readonly startedAtMs: number
+    }
+  | {
+      readonly name: 'answered'
+      readonly controller: Dispatcher.DispatchController
+      readonly head: Pick<Answer, 'status' | 'headers' | 'elapsedMs'>
+      bytesLeft: number
+      readonly timer?: NodeJS.Timeout
+    }
+
+function cutReason(error: Error): CutReason {
+  return error instanceof GivenUpError && error.reason !== 'not_called'
+    ? error.reason
+    : 'connection_lost'
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { AnswerBody } from './answerBody.ts'
 import type { Answer } from './exchange.ts'
-import { exchange } from './exchange.ts'
+import { exchange, GivenUpError } from './exchange.ts'
 import type { FailedOutcome } from './modelAnswer.ts'
 import type { RequestBody } from './requestBody.ts'
 
@@ -56,21 +56,21 @@ export async function send(
   // Undici listens for errors only while it sends. An error after that must not become an uncaught exception.
   stream.on('error', () => {})
   let startedAtMs: number | undefined
-  let isTooLate = false
   const latencyMs = (): number => Math.round(performance.now() - (startedAtMs ?? 0))
   const begin = (): boolean => {
-    isTooLate = !mayBegin()
-    if (!isTooLate) startedAtMs = performance.now()
-    return !isTooLate
+    if (!mayBegin()) return false
+    startedAtMs = performance.now()
+    return true
   }
   try {
     const options = dispatchOptions(request, stream)
     const answer = await exchange(dispatcher, options, { signal, begin, body: answerBody })
     return { answer, latencyMs: latencyMs() }
-  } catch {
+  } catch (error) {
     if (isUnreadable) return { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
     if (startedAtMs === undefined) {
-      const reason = isTooLate ? 'not_called' : 'not_sent'
+      const isNotCalled = error instanceof GivenUpError && error.reason === 'not_called'
+      const reason = isNotCalled ? 'not_called' : 'not_sent'
       return { class: 'refused', evidence: { reason } }
     }
     const reason = signal.aborted ? 'timeout' : 'connection_lost'

@@ -1,15 +1,13 @@
 import { createHash, createHmac } from 'node:crypto'
-import sharp from 'sharp'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { Json, JsonObject, JsonPath } from '../domain/json.ts'
 import { countOf, objectOf, textOf } from '../domain/json.ts'
-import { outputImagePixelsMax } from '../domain/limits.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
-import type { AnswerImage } from './answerPictures.ts'
 import { lastWhole } from './answerPictures.ts'
+import { asPng } from './asPng.ts'
 import type { AnswerVerdict, FamilyCall, ModelAnswer } from './modelAnswer.ts'
 import type { BodyPiece } from './requestBody.ts'
 
@@ -57,25 +55,6 @@ async function judgeFamilyB({ document, pictures }: ModelAnswer): Promise<Answer
   const response = familyBResponse(document, Math.floor(Date.now() / 1000))
   const native = { response, imagePath: ['data', 0, 'b64_json'] }
   return { class: 'succeeded', reason: 'image', image, native, ...chosen.met }
-}
-
-const transcodeSecondsMax = 60
-
-/**
- * Returns the image as PNG: itself, or a converted copy when the upstream sent another format. Returns `undefined` when
- * the image cannot be decoded, takes more than a minute, or has more than `outputImagePixelsMax` pixels. Few images are
- * converted at once, one in each thread of Node, so their pixels need no limit of their own.
- */
-export async function asPng(image: AnswerImage): Promise<AnswerImage | undefined> {
-  if (image.mimeType === 'image/png') return image
-  try {
-    const decoder = sharp(image.bytes, { limitInputPixels: outputImagePixelsMax, failOn: 'error' })
-    const encoder = decoder.autoOrient().timeout({ seconds: transcodeSecondsMax }).png()
-    const { data: bytes, info } = await encoder.toBuffer({ resolveWithObject: true })
-    return { mimeType: 'image/png', width: info.width, height: info.height, bytes }
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns whether the vendor documents an image at this path. */

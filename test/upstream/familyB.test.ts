@@ -1,6 +1,7 @@
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import { asPng, familyBResponse } from '../../src/upstream/familyB.ts'
+import { asPng } from '../../src/upstream/asPng.ts'
+import { familyBResponse } from '../../src/upstream/familyB.ts'
 
 const none = { text_tokens: 0, image_tokens: 0 }
 

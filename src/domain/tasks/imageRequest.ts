@@ -103,14 +103,18 @@ const canonicalVersion = 1
  */
 export function canonicalRequest(request: ImageRequest): string {
   const { route, model, action, size, aspectRatio, quality, body, inputs } = request
-  const canonical = {
-    version: canonicalVersion,
+  // The compiler asks about every field of a request. What is undefined is no part of the text.
+  const fields = {
     route,
+    // The model says it.
+    family: undefined,
     model,
     action,
-    ...defined({ size, aspectRatio, quality }),
+    size,
+    aspectRatio,
+    quality,
     body: body.kind === 'prompt' ? { prompt: body.prompt } : { content: { ...body.content } },
     inputs: inputs.map((input) => ({ mimeType: input.mimeType, sha256: input.sha256 })),
-  }
-  return sortedJson(canonical)
+  } satisfies Record<keyof ImageRequest, unknown>
+  return sortedJson({ version: canonicalVersion, ...defined(fields) })
 }

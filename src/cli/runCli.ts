@@ -86,7 +86,7 @@ export async function runCli(
 
 const about = `
 A command uses the installation of the \`npm start\` that runs on DATA_DIR, or that of the environment
-(DATABASE_URL, KEY_PEPPER, TEMPORAL_ADDRESS, …) where one of these is set. It never mixes the two.
+(DATABASE_URL, KEY_PEPPER, TEMPORAL_ADDRESS, …) where one of these differs. It never mixes the two.
 Exit codes: 0 done, 1 refused or a problem found, 2 wrong usage.`
 
 const makers = [

@@ -8,8 +8,6 @@ import { defined } from '../domain/defined.ts'
 import type { TaskDetail } from '../store/tasks/readTaskDetail.ts'
 import type { OutcomeClass } from '../domain/upstream/upstreamCall.ts'
 
-export type Tracing = ReturnType<typeof createTracing>
-
 /** Limit for one request to the collector, and for reading the last tasks when the process stops. */
 const exportTimeoutMs = 5_000
 const batchDelayMs = 1_000

@@ -21,8 +21,6 @@ import { reportRun } from '../temporal/runs.ts'
 import { createUpstreamCaller } from '../upstream/callUpstream.ts'
 import { createUpstreamConnections } from '../upstream/upstreamConnections.ts'
 
-export type Execution = ReturnType<typeof createExecution>
-
 /**
  * Creates the parts of a worker that carry out tasks: for the activities, for the synchronous tasks that messages
  * announce, and for the reconciler. They call `announceEnd` with every task that they end. `stopping` aborts when no new

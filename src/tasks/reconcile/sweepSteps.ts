@@ -50,13 +50,15 @@ export function createSweepSteps({
     })
     await inBatches(signal, batchMax, async (limit) => {
       const uploadIds = await takeUploads(pool, limit, retryMs)
-      let swept = 0
-      const sweeping = inParallel(uploadIds, { parallel, signal }, async (uploadId) => {
+      const deleted: string[] = []
+      const deleting = inParallel(uploadIds, { parallel, signal }, async (uploadId) => {
         await blobs.deletePrefix(uploadId)
-        await forgetUploads(pool, [uploadId])
-        swept += 1
+        deleted.push(uploadId)
       })
-      await sweeping.finally(() => report({ found: 'swept', count: swept }))
+      await deleting.finally(async () => {
+        if (deleted.length > 0) await forgetUploads(pool, deleted)
+        report({ found: 'swept', count: deleted.length })
+      })
       return uploadIds.length
     })
   }

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import {
@@ -66,6 +66,15 @@ describe('the sweep', () => {
     await world.pool.query(`update upload set next_try_at = next_try_at - interval '5 minutes'`)
     expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
     expect(await uploadIds()).toEqual([])
+  })
+
+  it('forgets all uploads of a batch at once', async () => {
+    for (let n = 0; n < 5; n += 1) await upload('now()')
+    const query = vi.spyOn(world.pool, 'query')
+    onTestFinished(() => query.mockRestore())
+    expect(await sweep()).toEqual([{ found: 'swept', count: 5 }])
+    const forgets = query.mock.calls.filter(([sent]) => JSON.stringify(sent).includes('"forget-'))
+    expect(forgets).toHaveLength(2)
   })
 
   it('keeps the row of an answer that was stored while its upload was being swept', async () => {

@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createStartRuns } from '../../src/tasks/produce/startRuns.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { taskRow } from '../support/database/reconcileWorld.ts'
+import { createTestAttempts, openAttempt } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 import { quiet } from '../support/quiet.ts'
 import { testStart } from '../support/temporal/temporalWorld.ts'
@@ -37,6 +38,35 @@ describe('the starts of an API process', () => {
     starts.start(testStart())
     expect(answers).toHaveLength(1)
     await answerAll(true)
+  })
+
+  it('are marked by one statement, but for those whose call has begun', async () => {
+    const { starts, answerAll } = starting()
+    const tasks = await Promise.all([1, 2, 3].map(() => insertTask(database.pool)))
+    const [called, directly, waiting] = tasks.map(({ taskId }) => taskId)
+    if (called === undefined || directly === undefined || waiting === undefined) throw new Error('three tasks')
+    const attempts = await createTestAttempts(database.pool)
+    for (const { taskId } of tasks) starts.start({ ...testStart(), taskId })
+    await openAttempt(attempts, called)
+    await openAttempt(attempts, directly, { via: 'direct' })
+    const startedOf = async (taskId: string) => (await taskRow(database.pool, taskId))?.started
+    expect(await Promise.all([called, directly, waiting].map(startedOf))).toEqual([
+      true,
+      false,
+      false,
+    ])
+    const { rows } = await database.pool.query('select xmin from task where task_id = $1', [called])
+    const query = vi.spyOn(database.pool, 'query')
+    onTestFinished(() => query.mockRestore())
+    await answerAll(true)
+    expect(query).toHaveBeenCalledOnce()
+    expect(await Promise.all([called, directly, waiting].map(startedOf))).toEqual([
+      true,
+      true,
+      true,
+    ])
+    const again = await database.pool.query('select xmin from task where task_id = $1', [called])
+    expect(again.rows).toEqual(rows)
   })
 
   it.each([true, false])('are marked only when Temporal has the run: %s', async (answer) => {

@@ -142,14 +142,17 @@ const toCheckSql = `
     hard_end_at <= now() or deadline_at <= now() and open_attempt is null as "pastEnd",
     again and hard_end_at + $2::float8 * interval '1 millisecond' <= now() as "graceOver"`
 
-/** Records that a task's run exists, and plans the first check of the task. */
-export async function markStarted(pool: Pool, taskId: string): Promise<void> {
+/**
+ * Records that the runs of tasks exist, and plans the first check of each task. Leaves out those of which a call has begun
+ * in the run: `open_attempt` has marked them.
+ */
+export async function markStarted(pool: Pool, taskIds: readonly string[]): Promise<void> {
   await pool.query({
     name: 'mark-started',
     text: `update task set started_at = now(), checks = 1,
         next_check_at = least(deadline_at, now() + ${startedFirstMs} * interval '1 millisecond')
-      where task_id = $1 and started_at is null and completed_at is null`,
-    values: [taskId],
+      where task_id = any($1) and started_at is null and completed_at is null`,
+    values: [taskIds],
   })
 }
 

@@ -10,6 +10,8 @@ export type StartRuns = ReturnType<typeof createStartRuns>
 /** Limits for the starts under way in this process: of all accounts together, and of one account. */
 const startsMax = 32
 const startsOfAccountMax = 16
+/** Shorter than the time after which the reconciler starts what is not marked (`next_check_at` of a new row). */
+const markAfterMs = 1_000
 
 /**
  * Creates the part of an API process that starts workflows. The task's row is its own outbox: what is not started
@@ -23,6 +25,8 @@ export function createStartRuns(deps: {
 }) {
   const { pool, log, metrics, startTask } = deps
   const running = new Map<Promise<void>, string>()
+  const unmarked: string[] = []
+  let markTimer: NodeJS.Timeout | undefined
 
   function leave(taskId: string, reason: 'full' | 'failed'): void {
     metrics.startLeft(reason)
@@ -32,8 +36,18 @@ export function createStartRuns(deps: {
   async function startNow(start: TaskStart): Promise<void> {
     const { taskId } = start
     if (!(await startTask(start))) return leave(taskId, 'failed')
-    await markStarted(pool, taskId).catch((error: unknown) =>
-      log.warn('start not marked', { taskId, error }),
+    unmarked.push(taskId)
+    markTimer ??= setTimeout(() => void mark(), markAfterMs)
+  }
+
+  /** Marks what has started lately, all at once. By then most calls have begun, and need no mark any more. */
+  async function mark(): Promise<void> {
+    clearTimeout(markTimer)
+    markTimer = undefined
+    const taskIds = unmarked.splice(0)
+    if (taskIds.length === 0) return
+    await markStarted(pool, taskIds).catch((error: unknown) =>
+      log.warn('starts not marked', { count: taskIds.length, error }),
     )
   }
 
@@ -53,9 +67,10 @@ export function createStartRuns(deps: {
     },
     /** Returns the number of starts under way. */
     underWay: () => running.size,
-    /** Resolves when no start is under way. */
+    /** Resolves when no start is under way, and all are marked. */
     idle: async () => {
       await Promise.all(running.keys())
+      await mark()
     },
   }
 }

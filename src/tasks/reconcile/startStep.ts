@@ -36,7 +36,7 @@ export function createStartStep(deps: {
     away = !(await deps.startTask(start))
     report({ found: away ? 'start_failed' : 'started', count: 1, taskId: start.taskId })
     if (away) return runHere(start, report)
-    await markStarted(pool, start.taskId)
+    await markStarted(pool, [start.taskId])
   }
 
   /** Returns whether a full batch was started, so that more tasks are probably due. */

@@ -671,6 +671,7 @@ begin
     lease_until := clock_timestamp()
       + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
     update task set status = 'processing', processing_at = coalesce(task.processing_at, clock_timestamp()),
+      started_at = coalesce(task.started_at, case the_via when 'workflow' then clock_timestamp() end),
       attempts = the_n, open_attempt = the_n, checks = 0, next_check_at = least(task.hard_end_at, lease_until)
     where task.task_id = the_task;
     insert into upload (upload_id, kind, task_id, sweep_after) values (the_answer, 'answer', the_task, 'infinity');

@@ -66,13 +66,13 @@ export function produceTaskQueue(workflowQueue: string, family: Family): string 
 }
 
 /** How often the activity `produceImage` sends Temporal a heartbeat while it runs. */
-export const heartbeatIntervalMs = 3_000
+export const heartbeatIntervalMs = 5_000
 
 /**
- * After this time without a heartbeat, Temporal gives the activity to another worker. Long enough that three
+ * After this time without a heartbeat, Temporal gives the activity to another worker. Long enough that two
  * heartbeats in a row may be lost.
  */
-export const heartbeatTimeoutMs = 15_000
+export const heartbeatTimeoutMs = 20_000
 
 /**
  * The types of failures that make Temporal run an activity again. All other failure types are task failure

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Verdict } from '../../src/domain/webhooks/retries.ts'
 import { claimDue } from '../../src/store/webhooks/claimDue.ts'
 import { redeliver } from '../../src/store/webhooks/deliveries.ts'
@@ -47,6 +47,15 @@ it('an account has at most five webhooks, also when it registers eight more at o
     atOnce(() => insertTestWebhook(world.pool, webhook.accountId)),
   )
   expect(registered.filter(({ status }) => status === 'fulfilled')).toHaveLength(4)
+})
+
+it('a look that finds nothing due is one statement, and no transaction', async () => {
+  const [query, connect] = [vi.spyOn(world.pool, 'query'), vi.spyOn(world.pool, 'connect')]
+  onTestFinished(() => vi.restoreAllMocks())
+  expect(await claimDue(world.pool, { claimsMax: 10, failingToo: true })).toEqual([])
+  expect(query).toHaveBeenCalledOnce()
+  // A pool connects for its own statement too.
+  expect(connect).toHaveBeenCalledOnce()
 })
 
 // Which webhooks an end has a delivery for is in transitionsModel.test.ts.
@@ -205,7 +214,7 @@ describe('a claim', () => {
   })
 
   it('takes webhooks that do not fail first, and the others only when it may', async () => {
-    await claimDue(world.pool, { places: 1_000, failingToo: true })
+    await claimDue(world.pool, { claimsMax: 1_000, failingToo: true })
     for (let n = 0; n < 3; n += 1) await endOne()
     const [failed] = await claim()
     if (failed === undefined) throw new Error('nothing to claim')
@@ -221,15 +230,15 @@ describe('a claim', () => {
          select 'whd_' || gen_random_uuid(), $1, 'webhook.test', now() - $3::interval from generate_series(1, $2)`,
         [id, count, age],
       )
-    const claimed = async (places: number, failingToo: boolean) =>
-      (await claimDue(world.pool, { places, failingToo })).map((each) => each.webhookId)
+    const claimed = async (claimsMax: number, failingToo: boolean) =>
+      (await claimDue(world.pool, { claimsMax, failingToo })).map((each) => each.webhookId)
     await insertDue(well, 1, '0 seconds')
     expect(await claimed(1, true)).toEqual([well])
     expect(await claimed(9, false)).toEqual([])
     expect(await claimed(2, true)).toEqual([webhook.id, webhook.id])
     expect(await claimed(9, true)).toEqual([webhook.id])
 
-    // Among webhooks that are alike, the one with an old backlog does not take all places.
+    // Among webhooks that are alike, the one with an old backlog does not take all claims.
     const other = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
     await insertDue(well, 3, '1 hour')
     await insertDue(other, 3, '0 seconds')

@@ -7,33 +7,40 @@ import type { TaskViewRow } from '../taskRow.ts'
 import { taskViewColumns } from '../taskRow.ts'
 
 /** How many deliveries to claim at most, and whether also those of webhooks whose last try failed. */
-export type ClaimRoom = { readonly places: number; readonly failingToo: boolean }
+export type ClaimRoom = { readonly claimsMax: number; readonly failingToo: boolean }
 
 /**
  * Claims due deliveries of active webhooks for one try each, and reads what the tries need. Of each webhook it claims
  * those that have been due longest, so that at most `inFlightMax` tries are under way in all processes together.
  * Webhooks that do not fail come first, and those that are alike take turns, however old the backlog of one is.
  *
- * The first statement locks the webhooks, and the second one sees what the locks' earlier holders have committed. In
+ * Most looks find nothing due, so a plain one comes before the transaction. In it the first statement locks the webhooks,
+ * and the second one sees what the locks' earlier holders have committed. In
  * one statement, the count would be of the time before the lock, and two processes could claim four each. A
  * webhook that another process has locked is left out: that process claims its deliveries now. The lock does not
  * delay the end of a task, whose new deliveries only need the webhook's key.
  */
 export async function claimDue(
   pool: Pool,
-  { places, failingToo }: ClaimRoom,
+  { claimsMax, failingToo }: ClaimRoom,
 ): Promise<readonly ClaimedDelivery[]> {
+  const due = await pool.query({
+    name: 'look-due-webhooks',
+    text: dueWebhooksSql,
+    values: [1, failingToo, inFlightMax],
+  })
+  if (due.rowCount === 0) return []
   return withTransaction<readonly ClaimedDelivery[]>(pool, async (client) => {
     const locked = await client.query<{ webhookId: string }>({
       name: 'lock-due-webhooks',
-      text: lockSql,
-      values: [places, failingToo, inFlightMax],
+      text: `${dueWebhooksSql} for no key update of w skip locked`,
+      values: [claimsMax, failingToo, inFlightMax],
     })
     if (locked.rows.length === 0) return []
     const { rows } = await client.query<ClaimedRow>({
       name: 'claim-due',
       text: claimSql,
-      values: [locked.rows.map(({ webhookId }) => webhookId), places, inFlightMax, claimMs],
+      values: [locked.rows.map(({ webhookId }) => webhookId), claimsMax, inFlightMax, claimMs],
     })
     return rows.map(claimedOf)
   })
@@ -49,15 +56,14 @@ const dueSql = `status = 'pending' and next_attempt_at <= statement_timestamp()
  * What a webhook has due is found by one look-up in the index `webhook_delivery_due`, however many deliveries it has:
  * with `exists`, a plan made on an empty table would read all of them.
  */
-const lockSql = `
+const dueWebhooksSql = `
   select w.webhook_id as "webhookId" from webhook w
   where w.status = 'active' and ($2 or w.failing_since is null)
     and (select true from webhook_delivery where webhook_id = w.webhook_id and ${dueSql}
       order by next_attempt_at limit 1)
     and ${underWaySql} < $3
   order by w.failing_since is not null, random()
-  limit $1
-  for no key update of w skip locked`
+  limit $1`
 
 /** Reads the previous secret too, as long as its time (`previous_until`) is not over when the try begins. */
 const claimSql = `

@@ -12,11 +12,11 @@ const pollMs = 500
 /** The pause after a look that found nothing, so that a worker that ends many tasks does not look for each of them. */
 const idlePauseMs = 100
 /** How many deliveries one look claims at most. */
-const claimsMax = 64
+const lookClaimsMax = 64
 
 /** Limit for the tries that are under way in this process. A try lasts 15 seconds when its receiver does not answer. */
 export const triesMax = 512
-/** Places that only receivers have whose last try was delivered or who had none, so that dead ones do not delay them. */
+/** Tries that only receivers have whose last try was delivered or who had none, so that dead ones do not delay them. */
 export const keptForWell = 128
 
 /** Creates the loop. It claims what is due, starts the tries, and looks again when one of them is over. */
@@ -32,19 +32,19 @@ export function createDeliverDue(deps: TryDeliveryDeps) {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       woken = new AbortController()
-      const places = Math.min(claimsMax, triesMax - underWay.size)
-      const claimed = await claim(places)
+      const room = Math.min(lookClaimsMax, triesMax - underWay.size)
+      const claimed = await claim(room)
       for (const delivery of claimed) begin(delivery)
       if (claimed.length === 0) await sleep(idlePauseMs)
-      if (claimed.length < places || places === 0) await pause(pollMs, woken.signal)
+      if (claimed.length < room || room === 0) await pause(pollMs, woken.signal)
     }
   }
 
-  async function claim(places: number): Promise<readonly ClaimedDelivery[]> {
-    if (places === 0) return []
-    const failingToo = underWay.size + places <= triesMax - keptForWell
+  async function claim(room: number): Promise<readonly ClaimedDelivery[]> {
+    if (room === 0) return []
+    const failingToo = underWay.size + room <= triesMax - keptForWell
     try {
-      return await claimDue(deps.pool, { places, failingToo })
+      return await claimDue(deps.pool, { claimsMax: room, failingToo })
     } catch (error) {
       // PostgreSQL cannot be used. What is due stays due.
       deps.log.warn('webhook not tried', { error })

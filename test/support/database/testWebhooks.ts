@@ -30,7 +30,7 @@ export async function insertTestWebhook(
 
 /** Claims everything that is due, and returns what the webhook has of it. */
 export async function claimOf(pool: Pool, webhookId: string): Promise<readonly ClaimedDelivery[]> {
-  const claimed = await claimDue(pool, { places: 1_000, failingToo: true })
+  const claimed = await claimDue(pool, { claimsMax: 1_000, failingToo: true })
   return claimed.filter((delivery) => delivery.webhookId === webhookId)
 }
 

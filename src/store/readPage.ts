@@ -59,7 +59,7 @@ export async function readPage<Row extends QueryResultRow>(
   return listOf(rows, limit)
 }
 
-/** Returns the conditions with places for their values, which it adds to `values`. */
+/** Returns the conditions with `$1` and so on for their values, which it adds to `values`. */
 function conditionsOf(conditions: Conditions, values: unknown[]): string[] {
   return conditions.flatMap(([sql, ...given]) => {
     if (given.length === 0) return [sql]

@@ -20,7 +20,7 @@ beforeEach(() => world.pool.query('delete from attempt; delete from worker_proce
 function processOf(processId: string) {
   const store = createBeatStore({ processId, sessionUrl: world.databaseUrl })
   onTestFinished(store.close)
-  const loseCall = (call: LostCall) => world.attempts.loseAttempt({ ...call, judge: processId })
+  const loseCall = (call: LostCall) => world.attempts.loseAttempt({ ...call, witness: processId })
   const findLost = (limit: number) => lostCalls(world.pool, processId, limit)
   return { ...store, findLost, loseCall }
 }
@@ -36,9 +36,9 @@ async function setBeat(processId: string, lastBeat: number, steady = lastBeat): 
 }
 
 /** A process that has been steady for a minute. */
-async function judge() {
-  await setBeat('judge', 0, 60)
-  return processOf('judge')
+async function witness() {
+  await setBeat('witness', 0, 60)
+  return processOf('witness')
 }
 
 /** A task whose call is under way in the process of the test. */
@@ -51,7 +51,7 @@ async function calledTask() {
 describe('a call is lost', () => {
   it('when its process has been silent for 15 seconds, and its task is due at once', async () => {
     const { taskId, n } = await calledTask()
-    const { findLost, loseCall } = await judge()
+    const { findLost, loseCall } = await witness()
     await setBeat(testProcessId, 14)
     expect(await findLost(10)).toEqual([])
     expect(await loseCall({ taskId, n })).toBe(false)
@@ -65,7 +65,7 @@ describe('a call is lost', () => {
 
   it('when its process has no row, or its lease is over', async () => {
     const [gone, late] = [await calledTask(), await calledTask()]
-    const { findLost, loseCall } = await judge()
+    const { findLost, loseCall } = await witness()
     await world.pool.query(`update attempt set process_id = 'gone' where task_id = $1`, [
       gone.taskId,
     ])
@@ -86,9 +86,9 @@ describe('nobody says that a call is lost', () => {
     ['whose beats had a gap in the last 15 seconds, as after an outage of PostgreSQL', 0, 14],
   ])('%s', async (_who, lastBeat, steady) => {
     const { taskId, n } = await calledTask()
-    const { findLost, loseCall } = processOf('judge')
+    const { findLost, loseCall } = processOf('witness')
     await setBeat(testProcessId, 60)
-    await setBeat('judge', lastBeat, steady)
+    await setBeat('witness', lastBeat, steady)
     expect(await findLost(10)).toEqual([])
     expect(await loseCall({ taskId, n })).toBe(false)
     expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
@@ -96,7 +96,7 @@ describe('nobody says that a call is lost', () => {
 
   it('while a statement of its worker has locked the task: the worker may have come back', async () => {
     const { taskId, n } = await calledTask()
-    const { loseCall } = await judge()
+    const { loseCall } = await witness()
     await setBeat(testProcessId, 60)
     const worker = await world.pool.connect()
     await worker.query('begin')
@@ -108,11 +108,11 @@ describe('nobody says that a call is lost', () => {
   })
 })
 
-it('100 calls are lost beside 100 settlements without a deadlock, and by one judge each', async () => {
+it('100 calls are lost beside 100 settlements without a deadlock, and by one witness each', async () => {
   const calls: Awaited<ReturnType<typeof calledTask>>[] = []
   for (let count = 0; count < 100; count += 1) calls.push(await calledTask())
   await setBeat(testProcessId, 60)
-  const first = await judge()
+  const first = await witness()
   await setBeat('second', 0, 60)
   const second = processOf('second')
   const settle = ({ taskId, answerId }: (typeof calls)[number]) =>

@@ -66,7 +66,7 @@ async function periodOf(
 function usageSql(groups: readonly OperatorUsageGroup[], ofAll: boolean): string {
   const inner = [...groups.map((group) => columns[group][0]), 'kind']
   const shown = groups.map((group) => columns[group][1])
-  const places = groups.map((_, index) => index + 1).join(', ')
+  const positions = groups.map((_, index) => index + 1).join(', ')
   const count = (column: string, kind: string) =>
     `coalesce(sum(${column}) filter (where kind = '${kind}'), 0)::bigint`
   return `select ${[
@@ -81,7 +81,7 @@ function usageSql(groups: readonly OperatorUsageGroup[], ofAll: boolean): string
       and created_at >= $1::timestamptz and created_at < $2::timestamptz
     group by ${inner.map((_, index) => index + 1).join(', ')}
   ) ends ${groups.includes('account') ? 'join account using (account_id)' : ''}
-  ${places === '' ? '' : `group by ${places} order by ${places}`}
+  ${positions === '' ? '' : `group by ${positions} order by ${positions}`}
   limit $3`
 }
 

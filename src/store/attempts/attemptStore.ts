@@ -31,7 +31,7 @@ export function createAttemptStore(
     readTaskFacts: (taskId: string) => readTaskFacts(deps, taskId),
     openAttempt: (input: OpenInput) => openAttempt(pool, input),
     closeAttempt: (close: AttemptClose) => closeAttempt(pool, close),
-    loseAttempt: (call: LostCall & { readonly judge: string }) => loseAttempt(pool, call),
+    loseAttempt: (call: LostCall & { readonly witness: string }) => loseAttempt(pool, call),
     extendLease: (taskId: string, n: number) => extendLease(pool, taskId, n),
     settleTask: (input: SettleInput) => announced(settleTask(deps, input)),
     failTask: (taskId: string, failure: TaskFailure, attempts: number) =>

@@ -37,13 +37,13 @@ export function createBeatStore(deps: { readonly processId: string; readonly ses
   }
 }
 
-/** Returns lost calls, oldest first. Returns none while the process `judge` is not steady. */
+/** Returns lost calls, oldest first. Returns none while the process `witness` is not steady. */
 export async function lostCalls(
   pool: Pool,
-  judge: string,
+  witness: string,
   limit: number,
 ): Promise<readonly LostCall[]> {
-  const values = [judge, limit]
+  const values = [witness, limit]
   const { rows } = await pool.query<LostCall>({ name: 'lost-calls', text: listSql, values })
   return rows
 }

@@ -49,18 +49,18 @@ export async function closeAttempt(pool: Pool, close: AttemptClose): Promise<boo
 }
 
 /**
- * Closes an attempt as unknown if it is lost (`lostSql`), and makes its task due for a check at once. `judge` is the
+ * Closes an attempt as unknown if it is lost (`lostSql`), and makes its task due for a check at once. `witness` is the
  * process that says so, which must have been steady itself. Returns whether the attempt was closed now.
  */
 export async function loseAttempt(
   pool: Pool,
-  { taskId, n, judge }: { readonly taskId: string; readonly n: number; readonly judge: string },
+  { taskId, n, witness }: { readonly taskId: string; readonly n: number; readonly witness: string },
 ): Promise<boolean> {
   const evidence = { reason: 'worker_lost' } as const
   const [row] = await runStatement<{ closed: boolean }>(pool, {
     name: 'lose-attempt',
     text: loseSql,
-    values: [...valuesOf({ taskId, n, class: 'unknown', evidence }), judge],
+    values: [...valuesOf({ taskId, n, class: 'unknown', evidence }), witness],
   })
   return row?.closed === true
 }

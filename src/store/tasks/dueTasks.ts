@@ -93,13 +93,13 @@ const unstartedSql = `
     select account_id, count(*) as calls from attempt join task using (task_id)
     where closed_at is null group by account_id
   ), chosen as materialized (
-    select task_id as chosen_id, turn + coalesce(calls, 0) as place
+    select task_id as chosen_id, turn + coalesce(calls, 0) as turn_of_all
     from waiting left join calling using (account_id)
-    order by place, next_check_at limit 4 * $2
+    order by turn_of_all, next_check_at limit 4 * $2
   ), due as materialized (
     select task_id as due_id from chosen join task on task_id = chosen_id
     where completed_at is null and next_check_at <= now() and started_at is null
-    order by place limit $2 for update of task skip locked
+    order by turn_of_all limit $2 for update of task skip locked
   )
   update task set checks = checks + 1, next_check_at = ${nextCheckSql(unstartedFirstMs)}
   from due where task_id = due_id

@@ -141,7 +141,7 @@ const insertSql = `
       now() + $14::float8 * interval '1 millisecond', now() + $15::float8 * interval '1 millisecond'
     where $12::bytea is null or exists (select from claim)
     returning account_id, key_id, credits, created_at
-  ), placed as (
+  ), taken as (
     update upload set task_id = $1, sweep_after = 'infinity', bytes = $17 from accepted
     where upload_id = $16 and task_id is null and sweep_after > now()
     returning 1
@@ -174,7 +174,7 @@ const insertSql = `
     (select requests from paid) as requests,
     case
       when not exists (select from accepted) then false
-      when $16::text is not null and not exists (select from placed) then refuse('upload')
+      when $16::text is not null and not exists (select from taken) then refuse('upload')
       when not exists (select from paid) then refuse('insufficient')
       when exists (select from budget) and not exists (select from counted) then refuse('budget')
     end as refused`

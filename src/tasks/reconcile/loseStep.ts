@@ -14,14 +14,14 @@ export function createLoseStep(deps: {
   readonly attempts: AttemptStore
   readonly processId: string
 }): ReconcileStep {
-  const { pool, attempts, processId: judge } = deps
+  const { pool, attempts, processId: witness } = deps
   return {
     name: 'lose',
     everyMs: 1_000,
     run: async (signal, report) => {
-      for (const call of await lostCalls(pool, judge, batchMax)) {
+      for (const call of await lostCalls(pool, witness, batchMax)) {
         if (signal.aborted) return
-        const isLost = await attempts.loseAttempt({ ...call, judge })
+        const isLost = await attempts.loseAttempt({ ...call, witness })
         if (isLost) report({ found: 'lost', count: 1, taskId: call.taskId })
       }
     },

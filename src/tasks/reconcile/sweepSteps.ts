@@ -51,14 +51,15 @@ export function createSweepSteps({
     await inBatches(signal, batchMax, async (limit) => {
       const uploadIds = await takeUploads(pool, limit, retryMs)
       const deleted: string[] = []
-      const deleting = inParallel(uploadIds, { parallel, signal }, async (uploadId) => {
-        await blobs.deletePrefix(uploadId)
-        deleted.push(uploadId)
-      })
-      await deleting.finally(async () => {
+      try {
+        await inParallel(uploadIds, { parallel, signal }, async (uploadId) => {
+          await blobs.deletePrefix(uploadId)
+          deleted.push(uploadId)
+        })
+      } finally {
         if (deleted.length > 0) await forgetUploads(pool, deleted)
         report({ found: 'swept', count: deleted.length })
-      })
+      }
       return uploadIds.length
     })
   }

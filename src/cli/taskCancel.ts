@@ -11,7 +11,7 @@ import type { Since } from '../domain/lists/since.ts'
 import { modelIds } from '../domain/models/models.ts'
 import type { CancelFilter, CancelledMany } from '../operations/manyTasks.ts'
 import { cancelTasks } from '../operations/manyTasks.ts'
-import { cancelTask } from '../operations/tasks.ts'
+import { cancelTaskAndRun } from '../operations/tasks.ts'
 import { parseSince, parseTaskId } from './parse.ts'
 
 /** `task cancel`: cancels one task by its id, or many by their account, status, model and age. */
@@ -47,7 +47,8 @@ export function cancelCommand(context: CliContext): Command {
       const given = { one: taskId !== undefined, many: Object.keys(filter).length > 0, dryRun }
       requireOneOrMany(command, given, choices)
       const operator = await context.operator()
-      if (taskId !== undefined) return context.show(oneAnswer(await cancelTask(operator, taskId)))
+      if (taskId !== undefined)
+        return context.show(oneAnswer(await cancelTaskAndRun(operator, taskId)))
       const result = await withCounts(context, 'cancelled', (onProgress) =>
         cancelTasks(operator, { filter, limit, dryRun, onProgress }),
       )
@@ -59,7 +60,7 @@ export function cancelCommand(context: CliContext): Command {
 const choices = { one: 'a task id', choices: '--account, --status, --model or --since' }
 
 /** Returns the answer about one task. A refusal is an answer too, with exit code 1. */
-function oneAnswer(result: Awaited<ReturnType<typeof cancelTask>>): Answer {
+function oneAnswer(result: Awaited<ReturnType<typeof cancelTaskAndRun>>): Answer {
   if (result.ok || result.failure.kind === 'not_found') {
     return { json: valueOf(result), text: 'Cancelled. The credits of the task are released.' }
   }

@@ -125,7 +125,7 @@ export type CancelDeps = OperationDeps & {
 }
 
 /** Cancels a task in PostgreSQL and then its run, unless an upstream call is under way or may have done work. */
-export async function cancelTask(
+export async function cancelTaskAndRun(
   deps: CancelDeps,
   taskId: string,
 ): Done<{ readonly cancelled: true }> {
@@ -134,7 +134,7 @@ export async function cancelTask(
   return result
 }
 
-/** Does the same as `cancelTask`, and leaves the run. */
+/** Does the same as `cancelTaskAndRun`, and leaves the run. */
 export async function cancelInDatabase(
   deps: OperationDeps & Pick<CancelDeps, 'lifetimes'>,
   taskId: string,

@@ -3,8 +3,8 @@ import { acceptTask, answerWithoutTask } from './acceptTask.ts'
 import type { Pepper } from './keySecrets.ts'
 import { authenticate } from './keySecrets.ts'
 import { awaitEnd } from './awaitEnd.ts'
-import type { CancelTaskDeps } from './cancelTask.ts'
-import { cancelLeftTask, cancelOwnTask } from './cancelTask.ts'
+import type { ClientCancelDeps } from './clientCancels.ts'
+import { cancelLeftTask, cancelOwnTask } from './clientCancels.ts'
 import { followTask } from './followTask.ts'
 import { createRefusedModels } from './refusedModels.ts'
 import type { TaskWatches } from './watchTasks.ts'
@@ -18,7 +18,7 @@ import { discardUpload, openUpload } from '../store/uploads.ts'
 import { readTask } from '../store/tasks/readTask.ts'
 
 type TaskServiceDeps = Omit<AcceptTaskDeps, 'refusedModels'> &
-  CancelTaskDeps & {
+  ClientCancelDeps & {
     readonly watches: TaskWatches
     readonly peppers: readonly Pepper[]
     readonly runStage: (taskId: string) => Promise<RunStage | undefined>

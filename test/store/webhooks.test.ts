@@ -51,7 +51,7 @@ it('an account has at most five webhooks, also when it registers eight more at o
 
 it('a look that finds nothing due is one statement, and no transaction', async () => {
   const [query, connect] = [vi.spyOn(world.pool, 'query'), vi.spyOn(world.pool, 'connect')]
-  onTestFinished(() => vi.restoreAllMocks())
+  onTestFinished(() => void vi.restoreAllMocks())
   expect(await claimDue(world.pool, { claimsMax: 10, failingToo: true })).toEqual([])
   expect(query).toHaveBeenCalledOnce()
   // A pool connects for its own statement too.

@@ -84,7 +84,7 @@ export const taskRoutes: readonly AdminRoute[] = [
     params: ofTask,
     answer: [200, 'The task is cancelled.', z.object({ cancelled: z.literal(true) })],
     refusals: cancelRefusals,
-    run: ({ operator, params }) => tasks.cancelTask(operator, params.task_id),
+    run: ({ operator, params }) => tasks.cancelTaskAndRun(operator, params.task_id),
   }),
   adminRoute({
     method: 'POST',

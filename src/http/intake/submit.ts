@@ -7,7 +7,7 @@ import type { Result } from '../../domain/result.ts'
 import type { UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
 import type { ParamNames } from '../../domain/tasks/checkSupported.ts'
 import { readTraceparent } from '../../domain/tasks/traceparent.ts'
-import type { AcceptInput, Accepted } from '../../tasks/acceptTask.ts'
+import type { AcceptInput, Accepted } from '../../tasks/submitHandler.ts'
 import type { AccountHandler } from '../authenticate.ts'
 import type { ApiContext } from '../requestState.ts'
 import type { ApiParts } from '../apiParts.ts'
@@ -23,7 +23,7 @@ import { freeMemory } from '../../bytes/freeMemory.ts'
  * Makes the handler of a route that makes a task: reads the idempotency key, receives the body with `receive`, stores
  * the images, accepts the request as a task, and answers with `answer`.
  */
-export function acceptTask(
+export function submitHandler(
   receive: Receive,
   answer: AnswerAccepted,
 ): (parts: ApiParts) => AccountHandler {

@@ -11,7 +11,7 @@ import { answerSync } from '../answers/answerSync.ts'
 import { rateLimitUses } from '../answers/answerHeaders.ts'
 import type { ApiParts } from '../apiParts.ts'
 import type { Receive } from '../intake/submit.ts'
-import { acceptTask } from '../intake/submit.ts'
+import { submitHandler } from '../intake/submit.ts'
 import { idempotencyKey } from '../intake/idempotencyKey.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 import { modelsOf } from '../../domain/models/models.ts'
@@ -47,7 +47,7 @@ const generateContentRoute = accountRoute({
   },
   errors: [...syncErrors, 'content_policy_violation'],
   errorHeaders: syncImages.errorHeaders,
-  handler: acceptTask(receiveContent('v1beta.generateContent'), answerSync),
+  handler: submitHandler(receiveContent('v1beta.generateContent'), answerSync),
 })
 
 const asyncGenerateContentRoute = accountRoute({
@@ -59,7 +59,7 @@ const asyncGenerateContentRoute = accountRoute({
   answers: submitTaskRoute.answers,
   errors: submitErrors,
   errorHeaders: rateLimitUses,
-  handler: acceptTask(receiveContent('v1beta.asyncGenerateContent'), answerAsync),
+  handler: submitHandler(receiveContent('v1beta.asyncGenerateContent'), answerAsync),
 })
 
 /** The two routes, and the same two under the prefix that google-genai for Python calls. */

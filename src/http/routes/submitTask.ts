@@ -3,7 +3,7 @@ import { accountRoute } from '../authenticate.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
 import { rateLimitUses } from '../answers/answerHeaders.ts'
 import type { Receive } from '../intake/submit.ts'
-import { acceptTask } from '../intake/submit.ts'
+import { submitHandler } from '../intake/submit.ts'
 import { idempotencyKey } from '../intake/idempotencyKey.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 import { taskAccepted } from '../../schema/answers/recordAnswer.ts'
@@ -39,5 +39,5 @@ export const submitTaskRoute = accountRoute({
   },
   errors: submitErrors,
   errorHeaders: rateLimitUses,
-  handler: acceptTask(receiveTask, answerAsync),
+  handler: submitHandler(receiveTask, answerAsync),
 })

@@ -9,7 +9,7 @@ import { accountRoute } from '../authenticate.ts'
 import { answerSync } from '../answers/answerSync.ts'
 import { rateLimitUses } from '../answers/answerHeaders.ts'
 import type { Receive } from '../intake/submit.ts'
-import { acceptTask } from '../intake/submit.ts'
+import { submitHandler } from '../intake/submit.ts'
 import { idempotencyKey } from '../intake/idempotencyKey.ts'
 import { receiveForm } from '../intake/receiveForm.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
@@ -51,7 +51,7 @@ export const generateImageRoute = accountRoute({
   description:
     'Keeps the connection open until the image is finished. When the call ends before, the task continues: its id is in `X-Task-Id`.',
   body: json(generationsRequest),
-  handler: acceptTask(receiveGeneration, answerSync),
+  handler: submitHandler(receiveGeneration, answerSync),
 })
 
 const receiveEdit: Receive = async (context, options) => {
@@ -67,5 +67,5 @@ export const editImageRoute = accountRoute({
   description:
     'Takes one source image of at most 20 MiB. For 1 to 16 images, submit a task with `action` `edit`.',
   body: { 'multipart/form-data': editsForm },
-  handler: acceptTask(receiveEdit, answerSync),
+  handler: submitHandler(receiveEdit, answerSync),
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { cancelLeftTask } from '../../src/tasks/cancelTask.ts'
+import { cancelLeftTask } from '../../src/tasks/clientCancels.ts'
 import { until } from '../support/timing.ts'
 
 /** Cancels a task that a client has left, while PostgreSQL fails so many times. */

@@ -9,7 +9,7 @@ import type { AttemptStore } from '../store/attempts/attemptStore.ts'
 import { readTask } from '../store/tasks/readTask.ts'
 import { retryFor } from './timeLimits.ts'
 
-export type CancelTaskDeps = {
+export type ClientCancelDeps = {
   readonly pool: Pool
   readonly cancelTask: AttemptStore['cancelTask']
   /**
@@ -27,7 +27,7 @@ export type CancelTaskDeps = {
  * `task_not_found`, as if it did not exist.
  */
 export async function cancelOwnTask(
-  { pool, cancelTask, endRun }: CancelTaskDeps,
+  { pool, cancelTask, endRun }: ClientCancelDeps,
   { accountId }: Caller,
   taskId: string,
 ): Promise<Result<TaskView, RequestFailure>> {
@@ -60,7 +60,7 @@ const notFound = fail({ tag: 'task_not_found' } as const)
  * `isAwaited` says that a new client waits for the task.
  */
 export function cancelLeftTask(
-  { cancelTask, taskDeadlineMs }: Pick<CancelTaskDeps, 'cancelTask' | 'taskDeadlineMs'>,
+  { cancelTask, taskDeadlineMs }: Pick<ClientCancelDeps, 'cancelTask' | 'taskDeadlineMs'>,
   taskId: string,
   isAwaited: () => boolean,
 ): void {

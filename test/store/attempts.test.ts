@@ -138,7 +138,7 @@ describe('a close', () => {
     expect(await world.attempts.settleTask(input)).toBe(true)
     expect(await outcomesOf(world.pool, taskId)).toEqual(['succeeded image', 'open '])
     await loseWorker(world.pool, taskId)
-    expect(await world.attempts.loseAttempt({ taskId, n: 2, judge: testProcessId })).toBe(true)
+    expect(await world.attempts.loseAttempt({ taskId, n: 2, witness: testProcessId })).toBe(true)
     expect(await outcomesOf(world.pool, taskId)).toEqual(['succeeded image', 'unknown worker_lost'])
     const { rows } = await world.pool.query(
       `select upload_id as id, sweep_after > now() as kept,

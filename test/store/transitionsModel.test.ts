@@ -40,7 +40,7 @@ async function createLane(pool: Pool): Promise<(step: Step) => Promise<string>> 
         )
       }
       case 'lose':
-        return String(await attempts.loseAttempt({ taskId, n, judge: process }))
+        return String(await attempts.loseAttempt({ taskId, n, witness: process }))
       case 'settle': {
         const sides = step.side === 0 ? {} : { width: step.side, height: step.side }
         return String(await attempts.settleTask({ meta: testMeta(taskId, n, sides), answerId }))

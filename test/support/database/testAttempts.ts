@@ -43,7 +43,7 @@ export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
 /** Closes the first call of a task as lost, as the reconciler does when its process is silent. */
 export async function loseCall(pool: Pool, attempts: AttemptStore, taskId: string): Promise<void> {
   await loseWorker(pool, taskId)
-  const isLost = await attempts.loseAttempt({ taskId, n: 1, judge: testProcessId })
+  const isLost = await attempts.loseAttempt({ taskId, n: 1, witness: testProcessId })
   if (!isLost) throw new Error('the call is not lost')
 }
 

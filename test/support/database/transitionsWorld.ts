@@ -29,7 +29,7 @@ const outcomes = [
   ['unknown', 'server_error'],
 ] as const
 
-/** Writes ten accepted tasks of three accounts, two channels, two workers and a judge, and returns them as a model. */
+/** Writes ten accepted tasks of three accounts, two channels, two workers and a witness, and returns them as a model. */
 export async function beginHistory(pool: Pool, seed: number, seeded: Seeded): Promise<ModelState> {
   const names = (kind: string) => [0, 1, 2].map((number) => `${kind}${number}-${seed}`)
   const accounts = names('account')

@@ -6,6 +6,8 @@ import { innerPortCount } from './temporal.ts'
 import type { StartConfig } from './variables.ts'
 
 const portMax = 65_535
+/** The real Temporal server keeps the ports of its services in a `smallint`. */
+const temporalPortMax = 32_767
 
 /**
  * Looks whether every port that this start needs is free, before any part starts. The caller holds the lock of
@@ -35,8 +37,9 @@ export async function requireFreePorts(config: StartConfig): Promise<void> {
     ),
   ]
   for (const { variable, port } of wanted) {
-    if (port >= 1 && port <= portMax) continue
-    const last = portMax - innerPortCount
+    const isTemporal = variable === 'TEMPORAL_PORT'
+    if (port >= 1 && port <= (isTemporal ? temporalPortMax : portMax)) continue
+    const last = isTemporal ? temporalPortMax - innerPortCount : portMax
     throw new ConfigError(`${variable}: \`npm start\` needs a port from 1 to ${last}`)
   }
   for (const each of wanted) await requireFree(each)

@@ -20,7 +20,7 @@ COPY tools/*.mjs ./tools/
 # So that a worker need not make the script of its workflows at each start.
 RUN node -e "import('./src/temporal/worker/workflowBundle.ts').then((m) => m.workflowBundle())"
 USER node
-# src/dev/environment.ts says why.
+# src/dev/serviceEnvironment.ts says why.
 ENV MALLOC_ARENA_MAX=2
 ENTRYPOINT ["node", "--max-semi-space-size=4", "--v8-pool-size=1"]
 CMD ["--heap-growing-percent=100", "src/api.ts"]

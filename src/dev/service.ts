@@ -3,8 +3,8 @@ import type { Config } from '../config/environment.ts'
 import { httpUrl } from '../config/environment.ts'
 import type { Launch } from './child.ts'
 import { httpFault, startChild } from './child.ts'
-import type { ServiceName } from './environment.ts'
-import { processEnvironment, serviceAllocator, serviceNodeFlags } from './environment.ts'
+import type { ServiceName } from './serviceEnvironment.ts'
+import { processEnvironment, serviceAllocator, serviceNodeFlags } from './serviceEnvironment.ts'
 
 const titles = { api: 'The api', worker: 'The worker', admin: 'The admin process' } as const
 /** Limit for one answer of `/readyz`. Longer than the API process and the worker wait for their own parts. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { withTimeout } from '../domain/withTimeout.ts'
-import type { Readiness } from '../http/internalServer.ts'
+import type { Readiness } from '../http/server/internalServer.ts'
 import { readStoreId } from '../store/installation.ts'
 import { neededSchemaVersion, schemaVersion } from '../store/schema/migrate.ts'
 import type { Temporal } from '../temporal/connect.ts'

@@ -1,8 +1,8 @@
 import { request } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
 import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
-import { foreignRequest } from '../../src/http/foreignRequest.ts'
-import { createInternalServer } from '../../src/http/internalServer.ts'
+import { foreignRequest } from '../../src/http/server/foreignRequest.ts'
+import { createInternalServer } from '../../src/http/server/internalServer.ts'
 
 type Names = Parameters<typeof foreignRequest>[1]
 const onLoopback: Names = { listenHost: '127.0.0.1' }

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 
-const source = new URL('../../src/http/server.ts', import.meta.url).href
+const source = new URL('../../src/http/server/server.ts', import.meta.url).href
 
 /** Requests that one connection may carry. Node drops the next one. Ours has no such limit. */
 const requestsMax = 100

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isLoopback } from '../domain/isLoopback.ts'
+import { isLoopback } from '../../domain/isLoopback.ts'
 
 /**
  * Says why a server must refuse a request, or returns `undefined`. A server that browsers can reach knows its names:

@@ -1,8 +1,8 @@
 import { check, constant, date, double, oneof, property, record, string } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cooldownMsMax } from '../../src/domain/limits.ts'
-import type { RetryAfterSources } from '../../src/domain/retryAfter.ts'
-import { retryAfterMs } from '../../src/domain/retryAfter.ts'
+import { cooldownMsMax } from '../../../src/domain/limits.ts'
+import type { RetryAfterSources } from '../../../src/domain/upstream/retryAfter.ts'
+import { retryAfterMs } from '../../../src/domain/upstream/retryAfter.ts'
 
 const now = 'Sun, 22 Nov 2026 08:00:00 GMT'
 const nowMs = Date.parse(now)

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer as createHttpServer, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ApiState } from './requestState.ts'
-import type { HttpFailure } from './errors.ts'
-import { errorBody, errorReply } from './errors.ts'
-import { hasBody } from './intake/body.ts'
-import { newRequestId } from './middleware.ts'
+import type { ApiState } from '../requestState.ts'
+import type { HttpFailure } from '../errors.ts'
+import { errorBody, errorReply } from '../errors.ts'
+import { hasBody } from '../intake/body.ts'
+import { newRequestId } from '../middleware.ts'
 
 /** Limit for all headers of one request together. About three times what clients with many headers send. */
 const headerBytesMax = 16 * 1024

@@ -120,8 +120,8 @@ function valuesOf(task: NewTask): unknown[] {
  * updates the balance. The text of a statement gives its parts no order, so each part reads from the part before it: a
  * submit that has lost its key changes nothing, and the locks are taken in the order of a release (budget, balance).
  *
- * `paid` joins the accepted row. It must not test `exists (select from accepted)` instead: after a wait for the lock
- * of the balance, PostgreSQL evaluates the condition of the part again, and it cannot run the insert again for this.
+ * `paid` joins the accepted row. It must not test `exists (select from accepted)` instead: the re-check
+ * (docs/architecture.md) cannot run the insert again.
  *
  * A part that finds too few credits, or too little of the budget, writes nothing. Then `refuse` raises an error, which
  * takes all parts back. The limits are checked before the credits, in one condition, because PostgreSQL evaluates

@@ -4,11 +4,14 @@ import type { CliContext } from './cliContext.ts'
 import type { Progress } from '../operations/doMany.ts'
 import { parseLimit } from './parse.ts'
 
-// Commands that do the same to one thing, which its id names, or to many, which options choose.
+// These commands act on one thing, given by its id, or on many, selected by options.
 
 export type ManyOptions = { readonly limit: number; readonly dryRun?: true }
 
-/** Adds the options. `things` are what the command works on, such as `tasks`. */
+/**
+ * Adds `--limit` and `--dry-run`. `things` are what the command works on, such as `tasks`. `doneTo` says what happens to
+ * them, such as `cancelled`.
+ */
 export function withManyOptions(command: Command, things: string, doneTo: string): Command {
   return command
     .option('--limit <n>', `maximum number of ${things}, newest first`, parseLimit, 100)

@@ -2,8 +2,8 @@
 const unprintable = /[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu
 
 /**
- * Writes out the characters by which a name, an address or a reason could control the operator's terminal, as JSON
- * does: `\u001b`. JSON stays the same JSON. Keeps the ends of lines.
+ * Replaces control characters with escapes such as `\u001b`, so that no name, address or reason can control the
+ * operator's terminal. Escaped JSON still parses to the same values. Keeps line ends.
  */
 export function printable(text: string): string {
   return text.replaceAll(unprintable, (character) =>

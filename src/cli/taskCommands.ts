@@ -75,7 +75,7 @@ function taskTable(rows: readonly TaskRow[]): string {
   )
 }
 
-/** `task find`: finds tasks, and what else has the id. */
+/** `task find`: finds every task, request, key, call or delivery that an id names. */
 function find(context: CliContext): Command {
   return createCommand(
     'find',

@@ -74,7 +74,7 @@ function isWellFormed(secret: string, pepper: Pepper): boolean {
 }
 
 /**
- * Turns each byte of the digest into a letter or digit. 62 does not divide 256, so some characters are a little more
+ * Returns the checksum: each of the first bytes of the digest as a letter or digit. 62 does not divide 256, so some characters are a little more
  * frequent than others. That does no harm in a checksum.
  */
 function checksum(unsigned: string, pepper: Pepper): string {

@@ -21,7 +21,8 @@ type About = Pick<ErrorAnswer, 'errorsAreFree'> & {
 
 /**
  * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Compares its body with the
- * error codes and texts that the vendors are known to send, and keeps none of it but a code within bounds.
+ * error codes and texts that the vendors are known to send. Of the body it returns only a code that may be shown
+ * (`showableCode`).
  */
 export async function readErrorAnswer(answer: Answer, about: About): Promise<AnswerVerdict> {
   const plain = await unpacked(await answer.body.take(), answer.headers, errorBytesMax)
@@ -29,7 +30,7 @@ export async function readErrorAnswer(answer: Answer, about: About): Promise<Ans
   return judgeError(answer, read.ok ? about.errorIn(read.value.document) : undefined, about)
 }
 
-/** The same for an error that is read already. A 2xx may have one too, when there is no image beside it. */
+/** Judges an error that the caller has already read. An answer with a 2xx status but without an image may have one too. */
 export function judgeError(
   { status, headers, elapsedMs }: Pick<Answer, 'status' | 'headers' | 'elapsedMs'>,
   error: ParsedVendorError | undefined,
@@ -68,7 +69,7 @@ export function vendorErrorIn(document: Json | undefined): ParsedVendorError | u
   const named = Number(error['code'])
   const status = Number.isInteger(named) && named >= 400 ? named : undefined
   if (words.length === 0 && status === undefined) return undefined
-  // Relays leave the message out. The vendor's own word then says who speaks.
+  // Some relays send no message. A known word then shows that the error is the vendor's, and not a proxy's.
   const message = textOf(error['message']) ?? (words.some(meaningOf) ? '' : undefined)
   if (message === undefined) return undefined
   const code = words.find((word) => showableCode.test(word))

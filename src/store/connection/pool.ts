@@ -17,7 +17,10 @@ export type PoolOptions = {
   readonly onConnectionError: (error: Error) => void
   /** Limit for getting a connection, including the wait until one is free. Default 15 s. */
   readonly connectTimeoutMs?: number
-  /** Limit for one statement. PostgreSQL enforces it. Default 10 s. */
+  /**
+   * Limit for one statement. Default 10 s. PostgreSQL enforces it, unless `pooled`. This process stops waiting five seconds
+   * later in either case.
+   */
   readonly statementTimeoutMs?: number
 }
 
@@ -64,8 +67,8 @@ export function createPool(options: PoolOptions): Pool {
 }
 
 /**
- * A pooler in transaction mode refuses these. Planning one of the long statements again for its values takes as long as
- * running it, and no plan gets better by them, so each is planned once a connection.
+ * A pooler in transaction mode refuses these. Planning a long statement takes as long as running it, and knowing its
+ * values does not improve the plan, so each connection plans each statement once.
  */
 function serverSettings(statementTimeoutMs: number) {
   return {

@@ -56,13 +56,16 @@ async function sendUntilFinal(
   }
 }
 
-/** A 429 asks for another try. The codes say nothing about the task. */
+/**
+ * A 429 asks for another try, and so does a 408: an API that was stopped for 30 s finds that a request on a new connection
+ * came too late. The codes say nothing about the task.
+ */
 function isFinal(answer: Answer): boolean {
   const passing = ['generation_timeout', 'internal_error', 'cancelled']
-  return answer.status !== 429 && answer.status !== 503 && !passing.includes(codeOf(answer) ?? '')
+  return ![408, 429, 503].includes(answer.status) && !passing.includes(codeOf(answer) ?? '')
 }
 
-/** Reads a task record. Returns `undefined` without an answer and for a 5xx: the client then asks again. */
+/** Reads a task record. Returns `undefined` without an answer, for a 408 and for a 5xx: the client then asks again. */
 export async function lookup(
   url: string,
   { account }: Pick<ChaosRequest, 'account'>,
@@ -73,7 +76,8 @@ export async function lookup(
     signal: AbortSignal.timeout(answerMsMax),
   }).catch(() => undefined)
   const text = await answer?.text().catch(() => undefined)
-  if (answer === undefined || text === undefined || answer.status >= 500) return undefined
+  if (answer === undefined || text === undefined) return undefined
+  if (answer.status === 408 || answer.status >= 500) return undefined
   // An accepted task is refused to its owner, which no fault may cause.
   if (answer.status !== 200) throw new Error(`${taskId}: ${answer.status} ${text}`)
   const record: TaskRecord = JSON.parse(text)

@@ -7,11 +7,20 @@ import { textOf, writtenFiles } from './support/sourceFiles.ts'
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
 /** Every page a reader may open: in the root, in docs/, and beside the code. */
-const pages = ['.', 'docs', 'examples', 'src', 'workflows', 'bench', 'test', 'tools'].flatMap(
-  (folder) =>
-    readdirSync(join(root, folder), { recursive: folder !== '.', encoding: 'utf8' })
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => join(folder, name)),
+const pages = [
+  '.',
+  'docs',
+  'examples',
+  'src',
+  'workflows',
+  'bench',
+  'test',
+  'tools',
+  'deploy',
+].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: folder !== '.', encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name)),
 )
 
 function linksOf(page: string): readonly string[] {
@@ -48,7 +57,7 @@ function missingHeadingsOf(page: string): readonly string[] {
 function pathsOf(page: string): readonly string[] {
   const text = readFileSync(join(root, page), 'utf8')
   const named = [
-    ...text.matchAll(/`((?:src|workflows|activities|test|bench|docs|tools)\/[^`\s*{]*)`/g),
+    ...text.matchAll(/`((?:src|workflows|activities|test|bench|docs|tools|deploy)\/[^`\s*{]*)`/g),
   ]
   return named.map(([, path = '']) => path).filter((path) => !placeholder.test(path))
 }

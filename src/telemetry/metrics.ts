@@ -24,7 +24,7 @@ const gaugesNamedAsCounters = ['handles', 'requests', 'resources'].map(
  * Creates the metrics of one process. The counters and histograms, which the process updates when something happens,
  * are made in this file. The gauges, whose values are read at each scrape, are made in `gauges.ts`. Labels have only
  * names from fixed sets, channel names and route patterns as values, so the number of time series is limited.
- * `tools/observability/` contains alerts and a dashboard.
+ * `deploy/` contains alerts and a dashboard.
  */
 export function createMetrics({ channels = [], ...sources }: MetricsSources) {
   const registry = new Registry()

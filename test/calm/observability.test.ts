@@ -7,8 +7,7 @@ import { calmService } from '../support/service/calmService.ts'
 import { readExposition, selectorsOf } from '../support/telemetry/prometheus.ts'
 import { until } from '../support/timing.ts'
 
-const file = (name: string) =>
-  fileURLToPath(new URL(`../../tools/observability/${name}`, import.meta.url))
+const file = (name: string) => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url))
 
 const service = await calmService()
 const client = createClient(service.url, (await service.account()).secret)

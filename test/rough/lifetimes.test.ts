@@ -21,7 +21,7 @@ import { until } from '../support/timing.ts'
 // A service as in production, whose role owns nothing in PostgreSQL, behind PgBouncer in transaction mode where there
 // is one, and whose tasks live for seconds.
 
-const file = new URL('../../tools/postgres/roles.sql', import.meta.url)
+const file = new URL('../../deploy/roles.sql', import.meta.url)
 /** The names of the file, made unique: roles belong to the server, which all tests share. */
 const suffix = `_${randomBytes(4).toString('hex')}`
 const names = ['darkroom_owner', 'darkroom_app', 'temporal_visibility', 'temporal', 'darkroom']

@@ -46,7 +46,7 @@ describe('docs/operating.md', () => {
 })
 
 it('every alert says what to do', () => {
-  const alerts = textOf('tools/observability/alerts.yml').split('- alert: ').slice(1)
+  const alerts = textOf('deploy/alerts.yml').split('- alert: ').slice(1)
   expect(alerts.length).toBeGreaterThan(15)
   expect(alerts.filter((text) => !/^ {10}action: >-\n {12}\S/m.test(text))).toEqual([])
 })

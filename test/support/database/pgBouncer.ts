@@ -28,7 +28,7 @@ export function createPgBouncer() {
   }
 }
 
-const given = new URL('../../../tools/postgres/pgbouncer.ini', import.meta.url)
+const given = new URL('../../../deploy/pgbouncer.ini', import.meta.url)
 
 async function startPgBouncer(databaseUrl: string) {
   const direct = new URL(databaseUrl)

@@ -6,11 +6,12 @@ import { withTimeout } from '../domain/withTimeout.ts'
 
 /**
  * What differs between files and S3. A `name` is a valid blob key, or the name under which the store keeps its own
- * random id. `put` and `read` do what `BlobStore` says.
+ * random id. `put`, `read` and `bytesOf` do what `BlobStore` says.
  */
 export type BlobBackend = {
   readonly put: (blobs: readonly NewBlob[]) => Promise<void>
   readonly read: BlobStore['read']
+  readonly bytesOf: BlobStore['bytesOf']
   /** Returns whether there was anything to delete. */
   readonly deletePrefix: (prefix: string) => Promise<boolean>
   /** Another store may be in its place from one moment to the next, and takes blobs: a mount. */
@@ -62,6 +63,12 @@ export function createBlobStore(backend: BlobBackend): BlobStore {
       const found = await backend.read(key, range)
       if (found === undefined) await assertSame()
       return found
+    },
+    bytesOf: async (key) => {
+      assertBlobKey(key)
+      const bytes = await backend.bytesOf(key)
+      if (bytes === undefined) await assertSame()
+      return bytes
     },
     deletePrefix: async (prefix) => {
       assertBlobPrefix(prefix)

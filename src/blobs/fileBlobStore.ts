@@ -32,6 +32,7 @@ function fileBackend(directory: string): BlobBackend {
       if (exists) throw new BlobExistsError('The blob exists already')
     },
     read: async (name, range) => await read(join(directory, name), range),
+    bytesOf: async (name) => await lengthOf(join(directory, name)),
     deletePrefix: async (prefix) => {
       const removed = rm(join(directory, prefix), { recursive: true, maxRetries: 3 })
       const found = await unless(['ENOENT'], removed)
@@ -82,10 +83,14 @@ async function flush(folder: string): Promise<void> {
   }
 }
 
-async function read(path: string, range?: ByteRange): Promise<FoundBlob | undefined> {
+async function lengthOf(path: string): Promise<number | undefined> {
   const file = await unless(['ENOENT', 'ENOTDIR'], stat(path))
-  if (file === false || !file.isFile()) return undefined
-  const { size } = file
+  return file !== false && file.isFile() ? file.size : undefined
+}
+
+async function read(path: string, range?: ByteRange): Promise<FoundBlob | undefined> {
+  const size = await lengthOf(path)
+  if (size === undefined) return undefined
   const first = range?.first ?? 0
   const last = Math.min(range?.last ?? size - 1, size - 1)
   const bytes = Math.max(0, last - first + 1)

@@ -42,6 +42,7 @@ export function createS3BlobStore(deps: S3BlobStoreDeps): BlobStore {
       if (exists) throw new BlobExistsError('The blob exists already')
     },
     read: async (name, range) => await readObject(client, objectOf(name), range),
+    bytesOf: async (name) => await objectBytes(client, objectOf(name)),
     deletePrefix: async (prefix) => await deleteObjects(client, bucket, `${namePrefix}${prefix}/`),
   }
   return {
@@ -109,6 +110,17 @@ async function readObject(
     if (bytes !== undefined) return { bytes, content, close }
     close()
     throw new Error('The blob store gave no length')
+  } catch (error) {
+    if (statusOf(error) === 404) return undefined
+    throw error
+  }
+}
+
+async function objectBytes(client: S3Client, name: ObjectName): Promise<number | undefined> {
+  try {
+    const { ContentLength: bytes } = await client.send(new HeadObjectCommand(name))
+    if (bytes === undefined) throw new Error('The blob store gave no length')
+    return bytes
   } catch (error) {
     if (statusOf(error) === 404) return undefined
     throw error

@@ -28,7 +28,8 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       const key = `${newId()}/image`
       await store.put([key, bytes])
       const found = await store.read(key)
-      expect(found?.bytes).toBe(size)
+      expect([found?.bytes, await store.bytesOf(key)]).toEqual([size, size])
+      expect(await store.bytesOf(`${newId()}/image`)).toBeUndefined()
       expect((await contentOf(found)).equals(bytes)).toBe(true)
     })
 
@@ -99,6 +100,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       const store = await open()
       await expect(store.put([key, text('x')])).rejects.toThrow('malformed blob key')
       await expect(store.read(key)).rejects.toThrow('malformed blob key')
+      await expect(store.bytesOf(key)).rejects.toThrow('malformed blob key')
       await expect(store.deletePrefix(key)).rejects.toThrow('malformed blob prefix')
     })
 

@@ -49,6 +49,7 @@ describe('file blob store', () => {
     const away = tempFolder()
     for (const name of mounted) renameSync(join(directory, name), join(away, name))
     await expect(store.read('an1/image')).rejects.toThrow('id')
+    await expect(store.bytesOf('an1/image')).rejects.toThrow('id')
     await expect(store.deletePrefix('an1')).rejects.toThrow('id')
     await expect(store.storeId()).rejects.toThrow('id')
     await expect(store.put(['an3/image', Buffer.from('x')])).rejects.toThrow('id')
@@ -88,6 +89,7 @@ describe('a blob store that hangs', () => {
     const backend = {
       put: () => new Promise<void>(() => {}),
       read: () => Promise.resolve(undefined),
+      bytesOf: () => Promise.resolve(undefined),
       deletePrefix: () => Promise.resolve(false),
     }
     const put = createBlobStore(backend).put(['an1/image', Buffer.from('x')])

@@ -125,6 +125,7 @@ describe('an object store that loses its bucket', () => {
     await store.deletePrefix('an1')
     state.id = undefined
     await expect(store.read('an1/image')).rejects.toThrow('id')
+    await expect(store.bytesOf('an1/image')).rejects.toThrow('id')
     const noSuchBucket = { $metadata: { httpStatusCode: 404 } }
     await expect(store.deletePrefix('an1')).rejects.toMatchObject(noSuchBucket)
   })

@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers())
 
 function storeThat(read: BlobStore['read']): BlobStore {
   const refuse = () => Promise.reject(new Error('not asked for'))
-  return { put: refuse, read, deletePrefix: refuse, storeId: refuse }
+  return { put: refuse, read, bytesOf: refuse, deletePrefix: refuse, storeId: refuse }
 }
 
 it('tells an answer that was not stored from a store that fails', async () => {

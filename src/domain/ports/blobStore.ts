@@ -17,6 +17,8 @@ export type BlobStore = {
    * answer with its own id, because a lost mount or bucket makes every blob seem absent.
    */
   readonly read: (key: string, range?: ByteRange) => Promise<FoundBlob | undefined>
+  /** Returns the length of a blob, or `undefined` when nothing is stored under the key. Rejects as `read` does. */
+  readonly bytesOf: (key: string) => Promise<number | undefined>
   /**
    * Deletes every blob whose key begins with `prefix/`. Succeeds when there is none. Rejects when the store
    * does not answer with its own id.

@@ -34,6 +34,7 @@ export function createMemoryBlobs(): MemoryBlobs {
             : broken(part.subarray(0, breakReadsAfter)),
       }
     },
+    bytesOf: async (key) => content.get(key)?.length,
     deletePrefix: async (prefix) => {
       for (const key of content.keys()) {
         if (key.startsWith(`${prefix}/`)) content.delete(key)

@@ -11,6 +11,7 @@ import * as accounts from '../operations/accounts.ts'
 import type { AccountJson } from '../store/accounts/accountRows.ts'
 import {
   parseAccountName,
+  parseAlert,
   parseInitialCredits,
   parseLiveTasks,
   parseModels,
@@ -20,9 +21,9 @@ import {
   parseTopupId,
 } from './parse.ts'
 
-/** Makes the commands `account create`, `topup`, `models`, `limit`, `show` and `list`. */
+/** Makes the commands `account create`, `topup`, `models`, `limit`, `alert`, `show` and `list`. */
 export function accountCommands(context: CliContext): Command {
-  const makers = [create, topup, models, limit, show, list]
+  const makers = [create, topup, models, limit, alert, show, list]
   return createGroup(context, 'account', 'accounts and their credits', makers)
 }
 
@@ -109,6 +110,21 @@ function limit(context: CliContext): Command {
     })
 }
 
+function alert(context: CliContext): Command {
+  return createCommand(
+    'alert <name>',
+    'tell the webhooks of an account once when few credits are left; each topup arms this again',
+    'account alert acme --below 500',
+    'account alert acme --below none',
+  )
+    .requiredOption('--below <n>', 'credits that are available, or none', parseAlert)
+    .action(async (name: string, { below }: { readonly below: number | 'none' }) => {
+      const wanted = { name, below: below === 'none' ? null : below }
+      const account = valueOf(await accounts.setAccountAlert(await context.operator(), wanted))
+      context.show({ ...accountAnswer(account), json: account })
+    })
+}
+
 function show(context: CliContext): Command {
   return createCommand(
     'show <name>',
@@ -144,11 +160,11 @@ function list(context: CliContext): Command {
 
 /** Returns the answer about one account. */
 function accountAnswer(account: AccountJson): Answer {
-  const { account_id, name, available, held, spent, limits } = account
+  const { account_id, name, available, held, spent, limits, alert_below } = account
   const { requests, live_tasks: tasks } = limits
   const allowed = account.models?.join(', ') ?? 'all'
   return {
-    json: { account_id, name, available, held, spent, limits },
+    json: { account_id, name, available, held, spent, limits, alert_below },
     text: fields({
       account: name,
       id: account_id,
@@ -157,6 +173,7 @@ function accountAnswer(account: AccountJson): Answer {
       held,
       spent,
       requests: requests ? `${requestsLimitText(requests)}, ${requests.remaining} now` : 'no limit',
+      'alert below': alert_below ?? 'no alert',
       'live tasks': tasks ? `${tasks.used} of ${tasks.limit}` : 'no limit',
     }),
   }

@@ -37,6 +37,7 @@ export function parseAccountName(text: string): string {
 /** Parses the initial credits of an account. 0 makes no deposit. */
 export const parseInitialCredits = wholeNumberParser('Credits are', 0, depositCreditsMax)
 const parseDeposit = wholeNumberParser('A topup is, with or without a minus,', 1, depositCreditsMax)
+const parseCreditsBelow = wholeNumberParser('An alert is', 1, depositCreditsMax)
 const parseLiveTasksLimit = wholeNumberParser('A limit of live tasks is', 1, liveTasksLimitMax)
 /** Parses the value of `--limit`: how many rows a command lists, or how many tasks it retries, at most. */
 export const parseLimit = wholeNumberParser('A limit is', 1, limitMax)
@@ -109,6 +110,11 @@ export function parseRequests(text: string): RequestsLimit | 'none' {
 /** Parses a limit of live tasks, or `none`. */
 export function parseLiveTasks(text: string): number | 'none' {
   return text === 'none' ? text : parseLiveTasksLimit(text)
+}
+
+/** Parses below how many credits webhooks are told, or `none`. */
+export function parseAlert(text: string): number | 'none' {
+  return text === 'none' ? text : parseCreditsBelow(text)
 }
 
 export const parseTaskId = idParser('task_id')

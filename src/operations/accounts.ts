@@ -6,6 +6,7 @@ import type { ModelId } from '../domain/models/models.ts'
 import { mapValue } from '../domain/result.ts'
 import type { AccountJson, AccountPage } from '../store/accounts/accountRows.ts'
 import * as store from '../store/accounts/accountRows.ts'
+import { setAlert } from '../store/accounts/setAlert.ts'
 import type { NewLimits } from '../store/accounts/setLimits.ts'
 import { setLimits } from '../store/accounts/setLimits.ts'
 import { audited } from './audit.ts'
@@ -96,25 +97,44 @@ export async function setAccountLimits(
   })
 }
 
-/** Sets the models, the limits, or both. Each has its own row of the audit. What is absent stays as it is. */
+/** Arms the alert of an account, as `setAlert` says. Null: none. */
+export async function setAccountAlert(
+  deps: OperationDeps,
+  { name, below }: { readonly name: string; readonly below: number | null },
+): Done<AccountJson> {
+  const change = { action: 'account.alert', target: name, params: { below } }
+  return audited(deps, change, async (client) => {
+    await setAlert(client, name, below)
+    return found(await store.findAccount(client, name), accountNamed(name))
+  })
+}
+
+/** Sets models, limits and alert. Each has its own row of the audit. What is absent stays as it is. */
 export async function changeAccount(
   deps: OperationDeps,
   {
     name,
     models,
     limits,
+    alertBelow: below,
   }: {
     readonly name: string
     /** Null: all. */
     readonly models?: readonly ModelId[] | null | undefined
     readonly limits?: NewLimits | undefined
+    readonly alertBelow?: number | null | undefined
   },
 ): Done<AccountJson> {
-  if (models !== undefined) {
-    const set = await setAccountModels(deps, { name, ...defined({ models }) })
-    if (!set.ok || limits === undefined) return set
+  const changes = [
+    models !== undefined && (() => setAccountModels(deps, { name, ...defined({ models }) })),
+    limits !== undefined && (() => setAccountLimits(deps, { name, limits })),
+    below !== undefined && (() => setAccountAlert(deps, { name, below })),
+  ]
+  for (const change of changes) {
+    const set = change && (await change())
+    if (set && !set.ok) return set
   }
-  return limits === undefined ? showAccount(deps, name) : setAccountLimits(deps, { name, limits })
+  return showAccount(deps, name)
 }
 
 function limitsParams({ requests, liveTasks }: NewLimits) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { webhookEvents } from '../domain/webhooks/webhook.ts'
+import { taskEndEvents, webhookEvents } from '../domain/webhooks/webhook.ts'
 import { pageQuery } from './queries.ts'
 
 /** The body of `POST /v1/webhooks`. */
@@ -12,7 +12,7 @@ export const newWebhook = z.strictObject({
     )
     .min(1, 'must not be empty')
     .transform((events) => [...new Set(events)])
-    .default([...webhookEvents]),
+    .default([...taskEndEvents]),
 })
 
 /** The query of `GET /v1/webhooks`. */

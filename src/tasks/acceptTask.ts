@@ -17,6 +17,7 @@ import type { TaskStart } from '../domain/tasks/taskStart.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
 import type { RefusedModels } from './refusedModels.ts'
+import { tellRefusal } from '../store/accounts/budgets.ts'
 import { readMeans } from '../store/accounts/readMeans.ts'
 import { findKeyedTask } from '../store/tasks/keyedTask.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
@@ -105,7 +106,8 @@ export async function answerWithoutTask(
 ): Promise<Answer | undefined> {
   const refusal = (await checkRequest(deps, input)) ?? (await checkMeans(deps, input))
   // The key comes last: who sees what an equal request has taken of the account also sees its task.
-  return (await replay(deps, submissionOf(input))) ?? (refusal && fail(refusal))
+  const earlier = await replay(deps, submissionOf(input))
+  return earlier ?? (refusal && refuse(deps, input.caller, refusal))
 }
 
 function submissionOf(input: AcceptInput): Submission {
@@ -114,6 +116,18 @@ function submissionOf(input: AcceptInput): Submission {
     fingerprint: sha256(canonicalRequest(input.request)),
     keyDigest: input.idempotencyKey && sha256(input.idempotencyKey),
   }
+}
+
+/** Answers with a refusal. Webhooks that name the event are told of the first one by a budget in its period. */
+async function refuse(
+  { pool }: AcceptTaskDeps,
+  { keyId }: Caller,
+  failure: RequestFailure,
+): Promise<Answer> {
+  if (failure.tag === 'over_budget' && failure.budget.refusalToTell) {
+    await tellRefusal(pool, keyId, failure.budget)
+  }
+  return fail(failure)
 }
 
 /** Returns why the account has too little left for this request, or `undefined`. Takes nothing of it. */
@@ -175,8 +189,10 @@ async function acceptNew(
       return fail(inserted.limit)
     case 'insufficient':
       return fail({ tag: 'insufficient_quota', requiredCredits })
-    case 'over_budget':
-      return fail({ tag: 'over_budget', requiredCredits, budget: inserted.budget })
+    case 'over_budget': {
+      const { budget } = inserted
+      return refuse(deps, caller, { tag: 'over_budget', requiredCredits, budget })
+    }
     case 'key_taken':
       return 'key_taken'
     default:

@@ -41,6 +41,9 @@ describe('accounts and keys', () => {
     const limits = { requests: { limit: 60, period: 'minute' }, live_tasks: { limit: 5 } }
     const patched = await admin.patch(path, { models: ['familyb-image-2-vip'], limits })
     expect(patched.json).toMatchObject({ models: ['familyb-image-2-vip'], limits })
+    expect((await admin.patch(path, { alert_below: 500 })).json.alert_below).toBe(500)
+    expect((await admin.patch(path, {})).json).toMatchObject({ limits, alert_below: 500 })
+    expect((await admin.patch(path, { alert_below: null })).json.alert_below).toBeNull()
     const key = await admin.post(`${path}/keys`, { expires_days: 1, budget: '5000/day' })
     expect([key.status, key.json.account, key.json.budget]).toEqual([201, name, '5000/day'])
     const ofKey = `/admin/v1/keys/${key.json.key_id}`
@@ -52,6 +55,8 @@ describe('accounts and keys', () => {
     )
     expect(actions.toSorted()).toEqual(
       [
+        'account.alert done',
+        'account.alert done',
         'account.create account_exists',
         'account.create done',
         'account.limit done',

@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
 import { until } from '../support/timing.ts'
 import { eventOf, headersOf } from '../support/webhooks/receiver.ts'
 import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
@@ -39,6 +40,43 @@ describe.concurrent('a test event', () => {
     }
     expect(made.filter((status) => status === 429).length).toBeGreaterThanOrEqual(1)
     expect((await hook.client.deliveries(id)).length).toBeLessThanOrEqual(20)
+  })
+})
+
+describe.concurrent('an event of money', () => {
+  it('arrives signed with its own data, where it is named, and is listed without a task [hook-25, hook-26, hook-27]', async () => {
+    const hook = await world.newHook()
+    const { client, account } = hook
+    const cli = (...args: string[]) => darkroomJson(args, world.service.environment)
+    const events = ['account.balance_low', 'key.budget_reached']
+    const { webhook_id: id, secret } = await client.register(hook.url, events)
+    await cli('account', 'alert', account.name, '--below', '1000000')
+    await cli('key', 'budget', account.keyId, '10/day')
+    const low = generateBody({ quality: 'low' })
+    await client.accepted(low)
+    await hook.waitFor(1)
+    expect((await client.submit(low)).status).toBe(403)
+    const received = await hook.waitFor(2)
+    const [first, second] = received.map((each) =>
+      new Webhook(secret).verify(each.body, headersOf(each)),
+    )
+    const timestamp = expect.stringMatching(/^\d{4}-.*Z$/)
+    expect(first).toEqual({
+      type: 'account.balance_low',
+      timestamp,
+      data: { available: 999_994, threshold: 1_000_000 },
+    })
+    expect(second).toEqual({
+      type: 'key.budget_reached',
+      timestamp,
+      data: { key_id: account.keyId, budget: '10/day', used: 6, percent: 100 },
+    })
+    await client.seen(id, ({ event, status }) => event === events[1] && status === 'delivered')
+    const listed = await client.deliveries(id)
+    expect(listed.map(({ event, task_id }) => [event, task_id])).toEqual([
+      ['key.budget_reached', undefined],
+      ['account.balance_low', undefined],
+    ])
   })
 })
 

@@ -30,6 +30,7 @@ describe('darkroom account', () => {
       held: 0,
       spent: 0,
       limits: { requests: null, live_tasks: null },
+      alert_below: null,
     })
     await world.json('account', 'topup', 'acme', '23')
     const shown = await world.json<Shown>('account', 'show', 'acme')
@@ -76,6 +77,14 @@ describe('darkroom account', () => {
       { params, outcome: 'done' },
       { params: { requests: null }, outcome: 'done' },
     ])
+  })
+
+  it('sets and removes the alert', async () => {
+    await world.json('account', 'create', 'alerted')
+    const alert = ['account', 'alert', 'alerted', '--below']
+    expect(await world.json(...alert, '500')).toMatchObject({ name: 'alerted', alert_below: 500 })
+    expect((await world.run('account', 'show', 'alerted')).stdout).toMatch(/^alert below +500$/m)
+    expect(await world.json(...alert, 'none')).toMatchObject({ alert_below: null })
   })
 })
 

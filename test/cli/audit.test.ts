@@ -49,6 +49,7 @@ const changing: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   'account create': async () => ['acme', '--credits', '100'],
   'account topup': async () => ['acme', '50', '--id', 'invoice-1'],
   'account limit': async () => ['acme', '--requests', '60/minute', '--live-tasks', '50'],
+  'account alert': async () => ['acme', '--below', '500'],
   'account models': async () => ['acme', 'familyb-image-2-vip'],
   'key create': async () => ['acme', '--budget', '50/day'],
   'key budget': async () => [await keyOf('acme'), 'none'],

@@ -53,6 +53,8 @@ describe('wrong usage of the CLI', () => {
     ['a limit of nothing', ['account', 'limit', 'a', '--requests', '0/minute']],
     ['a limit of no tasks', ['account', 'limit', 'a', '--live-tasks', '0']],
     ['no limit at all', ['account', 'limit', 'a']],
+    ['an alert below 0 credits', ['account', 'alert', 'a', '--below', '0']],
+    ['no alert at all', ['account', 'alert', 'a']],
     ['a budget without a period', ['key', 'create', 'a', '--budget', '5000']],
     ['a task id of another shape', ['task', 'show', 'task_1']],
     ['an unknown status', ['task', 'list', '--status', 'done']],

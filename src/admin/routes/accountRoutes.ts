@@ -83,12 +83,27 @@ export const accountRoutes: readonly AdminRoute[] = [
     method: 'PATCH',
     path: '/admin/v1/accounts/{name}',
     id: 'changeAccount',
-    summary: 'Set the models or the limits of an account',
+    summary: 'Set the models, the limits or the alert of an account',
     description: 'What is absent stays as it is. Tasks that are accepted already are made.',
     params: ofName,
-    input: z.strictObject({ models: models.nullable().optional(), limits }),
+    input: z.strictObject({
+      models: models.nullable().optional(),
+      limits,
+      alert_below: z
+        .int()
+        .min(1)
+        .max(depositCreditsMax)
+        .nullable()
+        .optional()
+        .meta({
+          description:
+            'Webhooks get `account.balance_low` once when fewer credits are available, at once if they are. ' +
+            'Setting it and each topup arm it. Null: none.',
+        }),
+    }),
     answer: [200, 'The account.', account],
-    run: ({ operator, params, input }) => accounts.changeAccount(operator, { ...params, ...input }),
+    run: ({ operator, params, input: { alert_below: alertBelow, ...input } }) =>
+      accounts.changeAccount(operator, { ...params, ...input, alertBelow }),
   }),
   adminRoute({
     method: 'POST',

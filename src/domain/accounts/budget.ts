@@ -10,8 +10,15 @@ export type BudgetPeriod = (typeof budgetPeriods)[number]
 /** The submits of one key in one period may hold or spend at most `credits` together. */
 export type Budget = { readonly credits: number; readonly period: BudgetPeriod }
 
-/** A budget and how much of it the submits of the current period hold or have spent. */
-export type BudgetState = Budget & { readonly used: number; readonly renewsAtMs: number }
+/**
+ * A budget and how much of it the submits of the current period hold or have spent. `refusalToTell` says whether a
+ * webhook waits for the first submit that the budget refuses in this period.
+ */
+export type BudgetState = Budget & {
+  readonly used: number
+  readonly renewsAtMs: number
+  readonly refusalToTell: boolean
+}
 
 /** What operators write, for the messages about something else. */
 export const budgetForm = `credits per period, such as 5000/day; the periods are ${budgetPeriods.join(', ')}`

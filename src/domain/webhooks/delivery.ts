@@ -28,8 +28,10 @@ export type ClaimedDelivery = {
   readonly tries: number
   /** The number of this claim. When a newer claim exists, a success of this one still counts, a failure does not. */
   readonly claim: number
-  /** Absent for `webhook.test`. */
+  /** Absent for an event that belongs to no task. */
   readonly task?: TaskView
+  /** What an event of an account or a key tells. Absent for other events. */
+  readonly data?: object
 }
 
 /** Limit for one try, from the look-up of the name to the headers of the answer. */

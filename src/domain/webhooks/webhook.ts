@@ -1,7 +1,14 @@
 import { randomText } from '../ids.ts'
 
+/** The events that a webhook receives unless it names others. */
+export const taskEndEvents = ['task.succeeded', 'task.failed'] as const
+
 /** The events that a webhook can receive. */
-export const webhookEvents = ['task.succeeded', 'task.failed'] as const
+export const webhookEvents = [
+  ...taskEndEvents,
+  'account.balance_low',
+  'key.budget_reached',
+] as const
 export type WebhookEvent = (typeof webhookEvents)[number]
 
 /**

@@ -120,7 +120,8 @@ export const webhookRoutes: readonly Route<ApiParts>[] = [
     path: '/v1/webhooks/{webhook_id}/deliveries',
     id: 'listDeliveries',
     summary: 'List the deliveries of a webhook',
-    description: 'Newest first. A delivery is kept as long as the record of its task.',
+    description:
+      'Newest first. A delivery is kept as long as the record of its task, one of money for 8 days.',
     ...ofWebhook,
     input: deliveriesQuery,
     answer: [200, 'One page of deliveries.', deliveryList],

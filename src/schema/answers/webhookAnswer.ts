@@ -54,7 +54,7 @@ export const delivery = z
     delivery_id: deliveryId,
     webhook_id: webhookId,
     event: z.enum([...webhookEvents, 'webhook.test']),
-    task_id: taskId.optional().meta({ description: 'Absent for `webhook.test`.' }),
+    task_id: taskId.optional().meta({ description: 'Absent for events that belong to no task.' }),
     status: z.enum(['pending', 'delivered', 'failed']),
     created_at: z.iso.datetime(),
     attempts: z.array(attempt).meta({ description: 'The last tries, oldest first.' }),

@@ -15,6 +15,9 @@ export const account = z
     spent: credits.meta({ description: 'Charged since the account exists.' }),
     models: models.nullable().meta({ description: 'What it may use. Null: all.' }),
     limits: publicAccount.shape.limits,
+    alert_below: credits
+      .nullable()
+      .meta({ description: 'Webhooks are told when less is available. Null: never.' }),
     created_at: z.iso.datetime(),
   })
   .meta({ id: 'AdminAccount', description: 'An account and its credits.' })

@@ -94,7 +94,7 @@ export async function setModels(
 }
 
 const accountSql = `
-  select account_id, name, available, held, spent, models, limits, ${isoSql('created_at', 'MS')} as created_at
+  select account_id, name, available, held, spent, models, limits, alert_below, ${isoSql('created_at', 'MS')} as created_at
   from account join account_balance using (account_id)`
 
 type AccountRow = Omit<AccountJson, 'limits'> & { readonly limits: LimitsState }
@@ -137,7 +137,8 @@ const balanceSql = `
   from balance join account using (account_id) where name = $1`
 
 /**
- * Moves credits into an account, or takes back available ones when `credits` is negative. Call it under `lockBalance`.
+ * Moves credits into an account, or takes back available ones when `credits` is negative. A deposit arms the alert. Call
+ * it under `lockBalance`.
  */
 export async function moveCredits(
   client: PoolClient,
@@ -153,4 +154,6 @@ const moveSql = `
     insert into ledger (account_id, kind, credits, topup_id)
     values ($1, case when $2::bigint > 0 then 'deposit' else 'withdraw' end, abs($2::bigint), $3)
   )
-  update balance set available = available + $2, deposited = deposited + $2 where account_id = $1`
+  update balance set available = available + $2, deposited = deposited + $2,
+    alert_armed = alert_armed or ($2 > 0 and alert_below is not null)
+  where account_id = $1`

@@ -1,5 +1,4 @@
 import type { ModelId } from '../../domain/models/models.ts'
-import { newDeliveryIdSql } from '../webhooks/deliveries.ts'
 import { downloadGraceSql, unusedAnswerKeptSql } from './lifetimes.ts'
 import { isSyncSql } from '../taskRow.ts'
 
@@ -51,8 +50,8 @@ export const tailSql = `
     where balance.account_id = done.account_id and ${returnsSql}
     returning 1
   ), deliveries as (
-    insert into webhook_delivery (delivery_id, webhook_id, task_id, event)
-    select ${newDeliveryIdSql}, webhook_id, done.task_id, 'task.' || done.status
+    insert into webhook_delivery (webhook_id, task_id, event)
+    select webhook_id, done.task_id, 'task.' || done.status
     from done join webhook using (account_id)
     where webhook.status = 'active' and 'task.' || done.status = any(webhook.events)
   ), uploads as (

@@ -153,10 +153,10 @@ const insertSql = `
     from accepted join api_key using (key_id), budget_window(budget_period, now())
     where budget_credits is not null and credits > 0
   ), counted as (
-    insert into budget_use (key_id, starts_at, ends_at, used)
-    select key_id, starts_at, ends_at, credits from budget where credits <= budget_credits
+    insert into budget_use (key_id, starts_at, ends_at, budget_credits, used)
+    select key_id, starts_at, ends_at, budget_credits, credits from budget where credits <= budget_credits
     on conflict (key_id, starts_at) do update set used = budget_use.used + excluded.used
-      where budget_use.used + excluded.used <= (select budget_credits from budget)
+      where budget_use.used + excluded.used <= budget_use.budget_credits
     returning 1
   ), paid as (
     update balance set available = available - credits,

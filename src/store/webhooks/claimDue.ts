@@ -86,7 +86,7 @@ const claimSql = `
     from due where d.delivery_id = due.delivery_id
     returning d.*
   )
-  select d.delivery_id as "deliveryId", d.webhook_id as "webhookId", d.event, d.tries, d.claim, w.url,
+  select d.delivery_id as "deliveryId", d.webhook_id as "webhookId", d.event, d.data, d.tries, d.claim, w.url,
     (extract(epoch from d.created_at) * 1000)::float8 as "createdAtMs",
     jsonb_build_array(jsonb_build_object('keyId', w.key_id, 'version', w.version))
       || case when w.previous_until > clock_timestamp() then jsonb_build_array(
@@ -95,8 +95,11 @@ const claimSql = `
     (select to_json(t) from (select ${taskViewColumns} from task where task.task_id = d.task_id) t) as task
   from claimed d join webhook w using (webhook_id)`
 
-type ClaimedRow = Omit<ClaimedDelivery, 'task'> & { readonly task: TaskViewRow | null }
+type ClaimedRow = Omit<ClaimedDelivery, 'task' | 'data'> & {
+  readonly task: TaskViewRow | null
+  readonly data: object | null
+}
 
-function claimedOf({ task, ...row }: ClaimedRow): ClaimedDelivery {
-  return { ...row, ...defined({ task: task && defined(task) }) }
+function claimedOf({ task, data, ...row }: ClaimedRow): ClaimedDelivery {
+  return { ...row, ...defined({ task: task && defined(task), data }) }
 }

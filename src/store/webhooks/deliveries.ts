@@ -14,9 +14,6 @@ import type { Row } from '../row.ts'
 /** One event for one webhook, as answers have it. */
 export type DeliveryJson = AnswerOf<typeof delivery>
 
-/** The id of a new delivery, which is also the `webhook-id` of all its tries. */
-export const newDeliveryIdSql = `'whd_' || replace(gen_random_uuid()::text, '-', '')`
-
 export type DeliveryPage = Page & { readonly status?: DeliveryJson['status'] }
 
 /** Returns the deliveries of a webhook, newest first. */
@@ -83,21 +80,21 @@ export async function insertTestDelivery(
     )
     if (rowCount === 0) return 'disabled'
     const pending = await client.query(
-      `select from webhook_delivery where webhook_id = $1 and task_id is null and status = 'pending'`,
+      `select from webhook_delivery where webhook_id = $1 and event = 'webhook.test' and status = 'pending'`,
       [webhookId],
     )
     if ((pending.rowCount ?? 0) >= testDeliveriesMax) return 'too_many'
     await client.query(
       `delete from webhook_delivery where status <> 'pending' and delivery_id in (
-         select delivery_id from webhook_delivery where webhook_id = $1 and task_id is null
+         select delivery_id from webhook_delivery where webhook_id = $1 and event = 'webhook.test'
          order by (status = 'pending') desc, created_at desc offset $2)`,
       [webhookId, testDeliveriesMax - 1],
     )
     const {
       rows: [made],
     } = await client.query<Row<DeliveryJson>>(
-      `insert into webhook_delivery (delivery_id, webhook_id, event)
-       values (${newDeliveryIdSql}, $1, 'webhook.test') returning ${deliveryColumns}`,
+      `insert into webhook_delivery (webhook_id, event)
+       values ($1, 'webhook.test') returning ${deliveryColumns}`,
       [webhookId],
     )
     if (made === undefined) throw new Error('Bug: an insert returned no row')

@@ -2,7 +2,8 @@ import type { Pool } from 'pg'
 import { beforeEach } from 'vitest'
 import { rowsOf } from './rowsOf.ts'
 import type { ClaimedDelivery } from '../../../src/domain/webhooks/delivery.ts'
-import { newWebhookId } from '../../../src/domain/webhooks/webhook.ts'
+import type { WebhookEvent } from '../../../src/domain/webhooks/webhook.ts'
+import { newWebhookId, taskEndEvents } from '../../../src/domain/webhooks/webhook.ts'
 import type { DeliveryJson } from '../../../src/store/webhooks/deliveries.ts'
 import { listDeliveries } from '../../../src/store/webhooks/deliveries.ts'
 import { claimDue } from '../../../src/store/webhooks/claimDue.ts'
@@ -15,13 +16,14 @@ export async function insertTestWebhook(
   pool: Pool,
   accountId: string,
   url = 'https://receiver.example/',
+  events: readonly WebhookEvent[] = taskEndEvents,
 ): Promise<string> {
   const webhookId = newWebhookId()
   const inserted = await insertWebhook(pool, {
     webhookId,
     accountId,
     url,
-    events: ['task.succeeded', 'task.failed'],
+    events,
     secret: { keyId: 'w1', version: 1 },
   })
   if (inserted === undefined) throw new Error('the account has too many webhooks')

@@ -88,8 +88,8 @@ const beginSql = `
   ), balances as (
     insert into balance (account_id, available, deposited) select id, deposit - held, deposit from owners
   ), budgets as (
-    insert into budget_use (key_id, starts_at, ends_at, used)
-    select 'key-' || id, now() + days * interval '1 day', now() + (days + 1) * interval '1 day', held
+    insert into budget_use (key_id, starts_at, ends_at, budget_credits, used)
+    select 'key-' || id, now() + days * interval '1 day', now() + (days + 1) * interval '1 day', deposit, held
     from owners, unnest(array[-0.5, -1.5, 0.5]) as days
   ), webhooks as (
     insert into webhook (webhook_id, account_id, url, events, status, key_id)

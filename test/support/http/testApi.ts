@@ -122,6 +122,7 @@ const fakeReads: AccountReads = {
     spent: 0,
     models: null,
     limits: { requests: null, live_tasks: null },
+    alert_below: null,
     created_at: '2026-01-01T00:00:00Z',
   }),
   listOwnTasks: async () => listOf([]),

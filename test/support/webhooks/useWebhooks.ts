@@ -1,4 +1,5 @@
 import { calmService } from '../service/calmService.ts'
+import type { TestAccount } from '../service/testAccount.ts'
 import { useOpened } from '../useOpened.ts'
 import type { Behaviour, Received } from './receiver.ts'
 import { startReceiver } from './receiver.ts'
@@ -7,6 +8,7 @@ import { createWebhookClient } from './webhookClient.ts'
 
 /** A client of a new account, and an address of its own at the receiver. */
 export type Hook = {
+  readonly account: TestAccount
   readonly client: WebhookClient
   readonly url: string
   /** How the receiver answers the next requests to the address. Default 200. */
@@ -34,8 +36,10 @@ async function open() {
   const newHook = async (): Promise<Hook> => {
     made += 1
     const path = `/hooks/${made}`
+    const account = await service.account()
     const hook: Hook = {
-      client: createWebhookClient({ url: service.url }, await service.account()),
+      account,
+      client: createWebhookClient({ url: service.url }, account),
       url: `${receiver.url}${path}`,
       behave: 200,
       received: () => receiver.received.filter((each) => each.path === path),

@@ -38,7 +38,13 @@ create table budget_use (
   key_id text not null,
   starts_at timestamptz not null,
   ends_at timestamptz not null,
+  -- As in the row of the key.
+  budget_credits bigint not null,
   used bigint not null default 0 check (used >= 0),
+  -- Whether the budget has refused a submit in this period.
+  refused boolean not null default false,
+  -- The highest percentage of which webhooks were told in this period.
+  told_percent integer not null default 0 check (told_percent in (0, 80, 100)),
   primary key (key_id, starts_at)
 ) with (fillfactor = 50);
 
@@ -63,6 +69,10 @@ create table balance (
   requests_tat timestamptz,
   -- At most so many live tasks. Null: no limit.
   live_tasks_limit integer check (live_tasks_limit > 0),
+  -- Webhooks are told when less than this is available. Null: never.
+  alert_below bigint check (alert_below > 0),
+  -- Whether they are told the next time. Setting the alert and each deposit arm it; telling disarms it.
+  alert_armed boolean not null default false check (not alert_armed or alert_below is not null),
   check (available <= deposited),
   check ((requests_limit is null) = (requests_period is null))
 ) with (fillfactor = 50);
@@ -294,6 +304,7 @@ create index task_retry_until on task (retry_until) include (account_id, retry_b
 -- spent. So an image that is paid for changes no balance, and waits for no other task of its account.
 create view account_balance as
   select account_id, available, coalesce(held, 0) as held, deposited - available - coalesce(held, 0) as spent, deposited,
+    alert_below,
     json_strip_nulls(json_build_object(
       'requests', account_limits(balance) -> 'requests',
       'liveTasks', case when live_tasks_limit is not null
@@ -414,7 +425,7 @@ language sql as $$ select d.fault or d.until_at > clock_timestamp() - interval '
 
 -- WEBHOOKS
 
--- An address of an account that receives the ends of its tasks.
+-- An address of an account that receives the ends of its tasks, and events of its money.
 create table webhook (
   webhook_id text primary key check (webhook_id ~ '^wh_[0-9A-Za-z]{24}$'),
   account_id text not null references account,
@@ -436,14 +447,18 @@ create table webhook (
 );
 create index webhook_account on webhook (account_id, created_at);
 
--- One event for one webhook. The row is written by the statement that ends the task, and deleted with the task. The
--- pending rows are the queue of the workers.
+-- One event for one webhook. The row is written by the statement that ends the task, and deleted with the task. What
+-- belongs to no task is written by `tell_webhooks`, and deleted after 8 days. The pending rows are the queue of the
+-- workers.
 create table webhook_delivery (
-  delivery_id text primary key,
+  delivery_id text primary key default 'whd_' || replace(gen_random_uuid()::text, '-', ''),
   webhook_id text not null references webhook,
-  -- Null for `webhook.test`.
+  -- Null for what belongs to no task.
   task_id text references task on delete cascade,
-  event text not null check (event in ('task.succeeded', 'task.failed', 'webhook.test')),
+  event text not null check (event in (
+    'task.succeeded', 'task.failed', 'account.balance_low', 'key.budget_reached', 'webhook.test')),
+  -- The `data` of `account.balance_low` and `key.budget_reached`. Null for other events.
+  data jsonb,
   status text not null default 'pending' check (status in ('pending', 'delivered', 'failed')),
   created_at timestamptz not null default clock_timestamp(),
   -- The tries of the current round. A redelivery begins a new round.
@@ -460,6 +475,8 @@ create table webhook_delivery (
 ) with (fillfactor = 70);
 create index webhook_delivery_list on webhook_delivery (webhook_id, created_at, delivery_id);
 create index webhook_delivery_task on webhook_delivery (task_id) where task_id is not null;
+-- For the purge (src/store/tasks/purgeTasks.ts).
+create index webhook_delivery_told on webhook_delivery (created_at) where data is not null;
 create index webhook_delivery_due on webhook_delivery (webhook_id, next_attempt_at) where status = 'pending';
 create index webhook_delivery_claimed on webhook_delivery (webhook_id) where claimed_until is not null;
 
@@ -481,6 +498,42 @@ create function refuse(reason text, details json default null) returns boolean l
 begin
   raise exception using errcode = 'DR001', message = reason, detail = coalesce(details::text, '');
 end $$;
+
+-- Writes the deliveries of an event that belongs to no task.
+create function tell_webhooks(the_account text, the_event text, the_data jsonb) returns void language sql as $$
+  insert into webhook_delivery (webhook_id, event, data)
+  select webhook_id, the_event, the_data from webhook
+  where account_id = the_account and status = 'active' and the_event = any(events)
+$$;
+
+-- Tells webhooks once that the balance is low, in the transaction that lowers it or arms the alert. The condition of a
+-- trigger is looked at for every change of the row, its function runs when it holds.
+create function tell_balance_low() returns trigger language plpgsql as $$
+begin
+  update balance set alert_armed = false where account_id = new.account_id;
+  perform tell_webhooks(new.account_id, 'account.balance_low',
+    jsonb_build_object('available', new.available, 'threshold', new.alert_below));
+  return null;
+end $$;
+create trigger balance_low after update on balance
+  for each row when (new.alert_armed and new.available < new.alert_below) execute function tell_balance_low();
+
+-- Tells webhooks once in a period that holds have reached 80 percent of a budget, and once that it has refused a submit.
+-- After the second nobody is told of the first.
+create function tell_budget_reached() returns trigger language plpgsql as $$
+declare
+  percent integer := case when new.refused then 100 else 80 end;
+begin
+  update budget_use set told_percent = percent where key_id = new.key_id and starts_at = new.starts_at;
+  perform tell_webhooks(account_id, 'key.budget_reached', jsonb_build_object('key_id', key_id,
+    'budget', budget_credits || '/' || budget_period, 'used', new.used, 'percent', percent))
+  from api_key where key_id = new.key_id;
+  return null;
+end $$;
+create trigger budget_reached after insert or update on budget_use
+  for each row when (
+    new.told_percent < case when new.refused then 100 when new.used >= new.budget_credits * 0.8 then 80 else 0 end
+  ) execute function tell_budget_reached();
 
 -- What goes back of a price when the image has so many pixels. Nothing, when these are not known (null) or no smaller
 -- price is.

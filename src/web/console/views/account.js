@@ -51,6 +51,7 @@ export function AccountView({ id: name, query }) {
     return html`<h2>${name}</h2>
       ${told(failure)}`
   const { limits } = value
+  const alertBelow = String(value.alert_below ?? '')
   return html`
     <div class="heading">
       <h2>${name}</h2>
@@ -75,15 +76,30 @@ export function AccountView({ id: name, query }) {
           label: text.change,
           title: text.changeTitle(name),
           text: text.changeText,
-          fields: limitFields(value),
+          fields: [
+            ...limitFields(value),
+            {
+              name: 'alert',
+              label: fields.alert_below,
+              hint: text.alertHint,
+              pattern: '[0-9]*',
+              value: alertBelow,
+            },
+          ],
           run: (values) =>
-            admin.change('PATCH', path, { models: modelsOf(values), limits: limitsOf(values) }),
+            admin.change('PATCH', path, {
+              models: modelsOf(values),
+              limits: limitsOf(values),
+              // Set again it would be armed again.
+              ...(values.alert !== alertBelow && { alert_below: Number(values.alert) || null }),
+            }),
           onDone: again,
         })}
       </div>
       ${facts([
         [fields.models, value.models?.join(', ') ?? text.allModels],
         [fields.limits, limitsText(limits)],
+        [fields.alert_below, numberText(value.alert_below)],
         [fields.created_at, when(value.created_at)],
         [fields.account_id, code(value.account_id)],
       ])}

@@ -38,7 +38,7 @@ export function createAdminApp(deps: AdminDeps): Koa<ApiState> {
   return app
 }
 
-/** Paths that a load balancer asks for by an address. Their answers say nothing. */
+/** Paths that a load balancer asks for by an address. Their answers say the version and no more. */
 const probes: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 /** Refuses what a page of another origin sends, also through a name that leads here (DNS rebinding). */

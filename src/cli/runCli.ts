@@ -1,5 +1,4 @@
 import { Command, CommanderError } from 'commander'
-import { readFileSync } from 'node:fs'
 import { accountCommands } from './accountCommands.ts'
 import type { Answer } from './answer.ts'
 import { auditCommands } from './auditCommands.ts'
@@ -13,6 +12,7 @@ import { withProgress } from './progress.ts'
 import { taskCommands } from './taskCommands.ts'
 import { webhookCommands } from './webhookCommands.ts'
 import { defined } from '../domain/defined.ts'
+import { version } from '../domain/version.ts'
 
 export type CliStreams = {
   readonly out: (text: string) => void
@@ -102,13 +102,11 @@ const makers = [
 
 /** Creates the whole command line. Runs no command. */
 export function createProgram(context: CliContext): Command {
-  const path = new URL('../../package.json', import.meta.url)
-  const manifest: { readonly version: string } = JSON.parse(readFileSync(path, 'utf8'))
   const program = new Command('darkroom')
     .description(
       'Operate a Darkroom: accounts, API keys, the ledger, tasks, channels, webhooks and the audit.',
     )
-    .version(manifest.version, '--version', 'show the version')
+    .version(version, '--version', 'show the version')
     .addHelpText('after', about)
   for (const make of makers) program.addCommand(make(context))
   return program

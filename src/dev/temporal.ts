@@ -78,7 +78,7 @@ export async function provideTemporal(
   const isReal = programs.kind === 'server'
   if (isReal) await startUi(programs.binDir, config, launch)
   launch.stopping.throwIfAborted()
-  const kind = isReal ? 'real server, on PostgreSQL' : `development server of ${programs.version}`
+  const kind = isReal ? 'real server, on PostgreSQL' : "development server of Temporal's SDK"
   say(`Temporal is ready: the ${kind}. Its UI: ${temporalUiUrl}`)
 }
 

@@ -1,20 +1,20 @@
 import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Launch } from './child.ts'
-import { runCommand, StartError } from './command.ts'
+import { StartError } from './command.ts'
 import type { GoTools } from './goTools.ts'
 import { buildGoTools, userCacheDir } from './goTools.ts'
 
 /**
  * What runs as Temporal. `server`: the real server and its tools are in the folder `binDir`, whose name identifies their
- * version. `dev-server`: only the Temporal CLI `file` was found, and its development server is used.
+ * version. `dev-server`: the development server of the Temporal CLI `file`.
  */
 export type TemporalPrograms =
   | { readonly kind: 'server'; readonly binDir: string }
-  | { readonly kind: 'dev-server'; readonly file: string; readonly version: string }
+  | { readonly kind: 'dev-server'; readonly file: string }
 
 /** The Temporal programs, in the versions that tools/temporal/go.mod pins. */
 export const temporalTools: GoTools = {
@@ -28,36 +28,30 @@ export const temporalTools: GoTools = {
   ],
 }
 
-const versionTimeoutMs = 10_000
 const downloadTimeoutMs = 120_000
 /** Limit for an error message of the SDK. The message contains a long URL twice. */
 const reasonCharsMax = 120
 
 /**
- * Finds Temporal's programs, fetches them or builds them, which can take minutes. First choice is the real server,
- * built with Go. Second is `temporal` on PATH. Third is the CLI that the SDK downloads. Throws `StartError` when there
- * is none.
+ * Finds Temporal's programs or builds them with Go, which can take minutes. Without Go, takes the development server that
+ * Temporal's SDK downloads. Throws `StartError` when there is none.
  */
 export async function findTemporal({
   show,
   stopping,
 }: Pick<Launch, 'show' | 'stopping'>): Promise<TemporalPrograms> {
-  const { env } = process
   const built = await buildGoTools(temporalTools, show)
   if (built.kind === 'built') return { kind: 'server', binDir: built.binDir }
   // Ctrl-C ends the compiler too.
   stopping.throwIfAborted()
-  const onPath = await runCommand('temporal', ['--version'], { env, timeoutMs: versionTimeoutMs })
-  if (onPath.ok) return { kind: 'dev-server', file: 'temporal', version: onPath.output }
   show('Downloading the Temporal CLI')
   try {
-    const file = await downloadCli(join(userCacheDir(), 'temporal-cli'))
-    return { kind: 'dev-server', file, version: `the SDK (${basename(file)})` }
+    return { kind: 'dev-server', file: await downloadCli(join(userCacheDir(), 'temporal-cli')) }
   } catch (error) {
     const why = String(error).slice(0, reasonCharsMax).replaceAll('\n', ' ')
     throw new StartError(
-      `its server is not built (${built.why}), \`temporal\` is not on PATH, and the Temporal CLI cannot be ` +
-        `downloaded (${why}). Install Go 1.21 or later, or the Temporal CLI, or set TEMPORAL_ADDRESS`,
+      `its server is not built (${built.why}), and the development server of Temporal's SDK cannot be downloaded ` +
+        `(${why}). Install Go 1.21 or later, or set TEMPORAL_ADDRESS`,
     )
   }
 }

@@ -16,7 +16,7 @@ import type { Answer, Content, Route, RouteGroup } from './route.ts'
 import { errorEnvelope, shortErrorEnvelope } from '../schema/answers/errorEnvelope.ts'
 
 /** The version of the API contract. */
-const version = '1.0.0'
+const contractVersion = '1.0.0'
 
 /** What the document of one process says besides its routes. */
 export type DocumentAbout = {
@@ -64,7 +64,7 @@ export function createApiDocument(
       openapi: '3.1.1',
       info: {
         title: about.title,
-        version,
+        version: contractVersion,
         description: about.description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import { newTaskId } from '../../src/domain/ids.ts'
 import { readConfig } from '../../src/config/environment.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
@@ -152,6 +153,14 @@ describe('authentication', () => {
     expect(answer.status).toBe(403)
     expect(await errorOf(answer)).toMatchObject({ type: 'new_api_error', code: 'access_denied' })
   })
+})
+
+it('/healthz of each process says its version', async () => {
+  const { url, adminUrl, internalUrls, workerUrl } = service
+  for (const at of [url, adminUrl, ...internalUrls, workerUrl]) {
+    const answer = await fetch(`${at}/healthz`)
+    expect(await answer.json()).toEqual({ status: 'ok', version: manifest.version })
+  }
 })
 
 describe('/readyz', () => {

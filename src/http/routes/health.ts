@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { version } from '../../domain/version.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
@@ -11,7 +12,7 @@ const shared = {
   access: 'open',
 } as const satisfies Partial<HealthRoute>
 
-/** Answers 200 as long as this process can answer. */
+/** Answers 200 as long as this process can answer, with the version that it runs. */
 export const getHealthRoute: HealthRoute = {
   ...shared,
   path: '/healthz',
@@ -20,11 +21,11 @@ export const getHealthRoute: HealthRoute = {
   answers: {
     200: {
       description: 'The process can answer.',
-      content: json(z.object({ status: z.literal('ok') })),
+      content: json(z.object({ status: z.literal('ok'), version: z.string() })),
     },
   },
   handler: () => async (context) => {
-    sendJson(context, 200, { status: 'ok' })
+    sendJson(context, 200, { status: 'ok', version })
     return undefined
   },
 }

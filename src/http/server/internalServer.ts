@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
+import { version } from '../../domain/version.ts'
 import { closeServer, listen } from './server.ts'
 import { foreignRequest } from './foreignRequest.ts'
 
@@ -53,7 +54,7 @@ async function answer(
   if (refusal !== undefined) return send(response, 403, 'text/plain', `${refusal}\n`)
   switch (request.url?.split('?', 1)[0] ?? '') {
     case '/healthz':
-      return send(response, 200, 'application/json', '{"status":"ok"}')
+      return send(response, 200, 'application/json', JSON.stringify({ status: 'ok', version }))
     case '/readyz': {
       const { ready, parts } = await readiness()
       const body = JSON.stringify({ status: ready ? 'ready' : 'not ready', parts })

@@ -12,7 +12,7 @@ import { withProgress } from './progress.ts'
 import { taskCommands } from './taskCommands.ts'
 import { webhookCommands } from './webhookCommands.ts'
 import { defined } from '../domain/defined.ts'
-import { version } from '../domain/version.ts'
+import manifest from '../../package.json' with { type: 'json' }
 
 export type CliStreams = {
   readonly out: (text: string) => void
@@ -106,7 +106,7 @@ export function createProgram(context: CliContext): Command {
     .description(
       'Operate a Darkroom: accounts, API keys, the ledger, tasks, channels, webhooks and the audit.',
     )
-    .version(version, '--version', 'show the version')
+    .version(manifest.version, '--version', 'show the version')
     .addHelpText('after', about)
   for (const make of makers) program.addCommand(make(context))
   return program

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { version } from '../../domain/version.ts'
+import manifest from '../../../package.json' with { type: 'json' }
 import { sendJson } from '../answers/sendBody.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
@@ -25,7 +25,7 @@ export const getHealthRoute: HealthRoute = {
     },
   },
   handler: () => async (context) => {
-    sendJson(context, 200, { status: 'ok', version })
+    sendJson(context, 200, { status: 'ok', version: manifest.version })
     return undefined
   },
 }

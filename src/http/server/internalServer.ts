@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
-import { version } from '../../domain/version.ts'
+import manifest from '../../../package.json' with { type: 'json' }
 import { closeServer, listen } from './server.ts'
 import { foreignRequest } from './foreignRequest.ts'
 
@@ -54,7 +54,12 @@ async function answer(
   if (refusal !== undefined) return send(response, 403, 'text/plain', `${refusal}\n`)
   switch (request.url?.split('?', 1)[0] ?? '') {
     case '/healthz':
-      return send(response, 200, 'application/json', JSON.stringify({ status: 'ok', version }))
+      return send(
+        response,
+        200,
+        'application/json',
+        JSON.stringify({ status: 'ok', version: manifest.version }),
+      )
     case '/readyz': {
       const { ready, parts } = await readiness()
       const body = JSON.stringify({ status: ready ? 'ready' : 'not ready', parts })

@@ -212,7 +212,7 @@ describe('the table of imports', () => {
     const inImage = rooms.filter((room) => room !== 'src/dev')
     const lacking = inImage.flatMap((room) =>
       (allowedImports[room] ?? []).filter((allowed) => {
-        const isOurs = [...rooms, 'types:', 'node', 'words'].some((ours) =>
+        const isOurs = [...rooms, 'package.json', 'types:', 'node', 'words'].some((ours) =>
           allowed.startsWith(ours),
         )
         return allowed === 'src/dev' || !(isOurs || installed.some((name) => isIn(name, allowed)))

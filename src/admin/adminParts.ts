@@ -3,7 +3,6 @@ import type { ApiDeps } from '../http/apiParts.ts'
 import type { RequestObservers } from '../http/middleware.ts'
 import type { Route } from '../http/route.ts'
 import type { Operator } from '../operations/operator.ts'
-import type { ContentDeps } from '../operations/taskContents.ts'
 import type { ByteBudget } from '../bytes/byteBudget.ts'
 
 /** Everything that the admin API needs. `src/wiring/adminProcess.ts` provides it. */
@@ -11,14 +10,12 @@ export type AdminDeps = RequestObservers &
   Pick<ApiDeps, 'ready'> & {
     readonly keys: readonly AdminKey[]
     /** Returns what operations work with for the owner of a key. Each change is recorded with the id of the key. */
-    readonly operatorOf: (keyId: string) => AdminOperator
+    readonly operatorOf: (keyId: string) => Operator
     /** The address on which the process listens. */
     readonly host: string
     /** Names by which browsers may reach the process besides `host`. */
     readonly allowedHosts: readonly string[]
   }
-
-export type AdminOperator = Operator & ContentDeps
 
 /** The dependencies, and the state that the process keeps across requests. */
 export type AdminParts = AdminDeps & {

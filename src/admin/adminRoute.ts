@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AdminCaller } from './authorize.ts'
-import type { AdminOperator, AdminParts, AdminRoute } from './adminParts.ts'
+import type { AdminParts, AdminRoute } from './adminParts.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { inputMimeTypes } from '../domain/models/models.ts'
 import { fail, succeed } from '../domain/result.ts'
@@ -15,6 +15,7 @@ import { camelCase } from '../http/router.ts'
 import { wrongPathId } from '../http/intake/wrongPathId.ts'
 import type { Done, OperationFailure } from '../operations/operation.ts'
 import { failureText } from '../operations/operation.ts'
+import type { Operator } from '../operations/operator.ts'
 import type { StoredImage } from '../operations/taskContents.ts'
 import { noFields, parseFields } from '../schema/parseFields.ts'
 
@@ -35,7 +36,7 @@ type Declaration<Params, Input> = Pick<Route, 'method' | 'path' | 'id' | 'summar
 /** A request whose key, parameters and input are checked. */
 type Asked<Params, Input> = {
   /** Who asks, and all that operations work with. */
-  readonly operator: AdminOperator
+  readonly operator: Operator
   readonly caller: AdminCaller
   readonly params: Params
   readonly input: Input

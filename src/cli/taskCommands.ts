@@ -8,6 +8,7 @@ import type { Since } from '../domain/lists/since.ts'
 import { modelIds } from '../domain/models/models.ts'
 import { publicStatuses } from '../domain/tasks/task.ts'
 import { find as findById } from '../operations/overview.ts'
+import { purgeTask } from '../operations/taskContents.ts'
 import type { TaskRow, TaskStory } from '../operations/tasks.ts'
 import { listTasks, showTask } from '../operations/tasks.ts'
 import type { TaskFilter } from '../store/tasks/taskLists.ts'
@@ -17,10 +18,10 @@ import { cancelCommand } from './taskCancel.ts'
 import { historyCommand, replayCommand } from './taskHistory.ts'
 import { retryCommand } from './taskRetry.ts'
 
-/** Makes the commands `task list`, `find`, `show`, `history`, `replay`, `retry` and `cancel`. */
+/** Makes the commands `task list`, `find`, `show`, `history`, `replay`, `retry`, `cancel` and `purge`. */
 export function taskCommands(context: CliContext): Command {
-  const makers = [list, find, show, historyCommand, replayCommand, retryCommand, cancelCommand]
-  return createGroup(context, 'task', 'tasks', makers)
+  const lookers = [list, find, show, historyCommand, replayCommand]
+  return createGroup(context, 'task', 'tasks', [...lookers, retryCommand, cancelCommand, purge])
 }
 
 /**
@@ -106,6 +107,20 @@ function show(context: CliContext): Command {
         json: story,
         text: `${fields(defined(summary))}\n\n${timelineText(timeline)}`,
       })
+    })
+}
+
+/** `task purge`: deletes what clients sent and got of one ended task. */
+function purge(context: CliContext): Command {
+  return createCommand(
+    'purge',
+    'delete the image, source images, prompt and native response of an ended task for good; its record stays',
+    'task purge task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
+  )
+    .argument('<id>', 'task id', parseTaskId)
+    .action(async (taskId: string) => {
+      const json = valueOf(await purgeTask(await context.operator(), taskId))
+      context.show({ json, text: `${taskId} is purged: its bytes are gone from the blob store.` })
     })
 }
 

@@ -7,6 +7,7 @@ import type { Route, RouteGroup } from './route.ts'
 import type { ServedRoute } from './router.ts'
 import { installServed, page, served } from './router.ts'
 import { cancelTaskRoute } from './routes/postCancel.ts'
+import { deleteTaskRoute } from './routes/deleteTask.ts'
 import { contentRoutes } from './routes/generateContent.ts'
 import { getAccountRoute } from './routes/getAccount.ts'
 import { apiDocumentRoute } from './routes/getApiDocument.ts'
@@ -34,6 +35,7 @@ export const routeGroups: readonly RouteGroup<ApiParts>[] = [
       listTasksRoute,
       getTaskEventsRoute,
       cancelTaskRoute,
+      deleteTaskRoute,
       getAssetRoute,
     ],
   },

@@ -6,16 +6,21 @@ import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest
 import { publicStatus } from '../domain/tasks/taskRecord.ts'
 import { answerImageKey } from '../domain/upstream/answerMeta.ts'
 import { readRequest } from '../store/operator/readContents.ts'
+import { expireTask } from '../store/tasks/expireTask.ts'
 import { readTaskOfImage } from '../store/tasks/readTask.ts'
+import { deleteUploads } from '../tasks/taskDeletion.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { taskRequest } from '../schema/operators/operatorTasks.ts'
 import { audited } from './audit.ts'
 import type { Done, OperationDeps } from './operation.ts'
 import { missing, refuse } from './operation.ts'
 
-// What clients sent and got. Each look is recorded, because prompts and images are private.
+// What clients sent and got. Each look and each deletion is recorded, because prompts and images are private.
 
-export type ContentDeps = OperationDeps & { readonly blobs: Pick<BlobStore, 'read'> }
+export type ContentDeps = OperationDeps & {
+  /** Returns the blob store of the installation. Throws when it cannot be used. */
+  readonly openBlobs: () => Promise<Pick<BlobStore, 'read' | 'deletePrefix'>>
+}
 
 /** An image. Who has it closes its blob. `bytes` is the length that the blob should have. */
 export type StoredImage = {
@@ -52,7 +57,8 @@ export async function openSourceImage(
   if (!request.ok) return request
   const input = request.value.inputs[n - 1]
   if (input === undefined) return missing(`source image ${n} of ${taskId}`)
-  const blob = await deps.blobs.read(input.blobKey)
+  const blobs = await deps.openBlobs()
+  const blob = await blobs.read(input.blobKey)
   const { mimeType, bytes } = input
   return blob === undefined ? inputsGone : succeed({ mimeType, bytes, blob })
 }
@@ -68,8 +74,30 @@ export async function openTaskImage(deps: ContentDeps, taskId: string): Done<Sto
   })
   if (!found.ok) return found
   const { answerId, mimeType, bytes } = found.value
-  const blob = await deps.blobs.read(answerImageKey(answerId))
+  const blobs = await deps.openBlobs()
+  const blob = await blobs.read(answerImageKey(answerId))
   return blob === undefined ? noImage : succeed({ mimeType, bytes, blob })
+}
+
+/**
+ * Deletes the image, the source images, the prompt and the native response of an ended task. Its row in the audit is
+ * written with the commit, from which on nothing of it is served. Throws when the blob store does not confirm that the
+ * bytes are gone: then the operator repeats it, or the sweep does after a minute.
+ */
+export async function purgeTask(
+  deps: ContentDeps,
+  taskId: string,
+): Done<{ readonly purged: true }> {
+  const blobs = await deps.openBlobs()
+  const change = { action: 'task.purge', target: taskId, params: {} }
+  const expired = await audited(deps, change, async (client) => {
+    const result = await expireTask(client, taskId)
+    if (result.kind === 'expired') return succeed(result.uploadIds)
+    return result.kind === 'missing' ? missing(`task ${taskId}`) : notFinished
+  })
+  if (!expired.ok) return expired
+  await deleteUploads({ ...deps, blobs }, expired.value)
+  return succeed({ purged: true })
 }
 
 function lookAtRequest(
@@ -89,6 +117,7 @@ const inputsGone = refuse(
   'inputs_gone',
   'The prompt and the source images of the task are no longer stored.',
 )
+const notFinished = refuse('task_not_finished', 'The task is not finished yet.')
 const noImage = refuse('no_image', 'The task has no image, or it has expired.')
 
 /** Returns every text part of a document, in its order. */

@@ -5,6 +5,8 @@ import { authenticate } from './keySecrets.ts'
 import { awaitEnd } from './awaitEnd.ts'
 import type { ClientCancelDeps } from './clientCancels.ts'
 import { cancelLeftTask, cancelOwnTask } from './clientCancels.ts'
+import type { DeleteDeps } from './taskDeletion.ts'
+import { deleteOwnTask } from './taskDeletion.ts'
 import { followTask } from './followTask.ts'
 import { createRefusedModels } from './refusedModels.ts'
 import type { TaskWatches } from './watchTasks.ts'
@@ -18,7 +20,8 @@ import { discardUpload, openUpload } from '../store/uploads.ts'
 import { readTask } from '../store/tasks/readTask.ts'
 
 type TaskServiceDeps = Omit<AcceptTaskDeps, 'refusedModels'> &
-  ClientCancelDeps & {
+  ClientCancelDeps &
+  DeleteDeps & {
     readonly watches: TaskWatches
     readonly peppers: readonly Pepper[]
     readonly runStage: (taskId: string) => Promise<RunStage | undefined>
@@ -52,6 +55,8 @@ export function createTaskService(given: TaskServiceDeps) {
      */
     runStage,
     cancel: (caller: Caller, taskId: string) => cancelOwnTask(deps, caller, taskId),
+    /** Deletes what is kept of an ended task of this caller. Throws when the blob store does not confirm it. */
+    delete: (caller: Caller, taskId: string) => deleteOwnTask(deps, caller, taskId),
     awaitEnd: (taskId: string, signal: AbortSignal, options?: { readonly isNew?: boolean }) =>
       awaitEnd(deps, taskId, signal, options),
     follow: (taskId: string, signal: AbortSignal, lastId?: number) =>

@@ -40,7 +40,12 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
   const look = createReadiness(stores)
   const app = createAdminApp({
     keys,
-    operatorOf: (keyId) => ({ ...parts, pool, blobs, actor: `admin:${keyId}` }),
+    operatorOf: (keyId) => ({
+      ...parts,
+      pool,
+      openBlobs: async () => blobs,
+      actor: `admin:${keyId}`,
+    }),
     host,
     allowedHosts,
     ready: async () => (await look()).ready,

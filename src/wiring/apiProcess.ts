@@ -83,7 +83,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
 
 /** What the routes share, and the part that wakes those who wait for the end of a task. */
 function taskServiceOf(app: App, starts: StartRuns) {
-  const { config, log, pool, temporal, operatorSettings, messages } = app
+  const { config, log, pool, blobs, temporal, operatorSettings, messages } = app
   const watches = createTaskWatches({
     pool,
     hear: messages.hear,
@@ -92,6 +92,7 @@ function taskServiceOf(app: App, starts: StartRuns) {
   const tasks = createTaskService({
     ...operatorSettings,
     pool,
+    blobs,
     watches,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
     cancelTask: async (taskId, reason) => {

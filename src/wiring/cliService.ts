@@ -8,6 +8,7 @@ import type { TaskView } from '../domain/tasks/task.ts'
 import { assetUrl } from '../http/assetUrl.ts'
 import type { OperatorParts } from '../operations/operator.ts'
 import { createOperatorParts } from './operatorParts.ts'
+import { claimStoreId } from '../store/installation.ts'
 import { createPool } from '../store/connection/pool.ts'
 import { migrate, requireSchema } from '../store/schema/migrate.ts'
 
@@ -19,8 +20,8 @@ const statementTimeoutMs = 600_000
 
 /**
  * Creates what the operator's commands work with. It connects when a command asks for something, and the error of a
- * part that cannot be reached names the variable with its address. Temporal, calls upstream and the operator's file
- * are loaded only by the commands that use them, because that takes time.
+ * part that cannot be reached names the variable with its address. Temporal, the blob store, calls upstream and the
+ * operator's file are loaded only by the commands that use them, because that takes time.
  */
 export function createCliService(environment: Environment): CliService {
   const config = readConfig(environment, 'cli')
@@ -33,13 +34,14 @@ export function createCliService(environment: Environment): CliService {
     },
   }
   let connected: Promise<Pool> | undefined
+  let opened: ReturnType<typeof openOwnBlobs> | undefined
   return {
     parts,
-    operator: async () => ({
-      ...parts,
-      pool: await (connected ??= connect(config)),
-      actor: cliActor(config.actor),
-    }),
+    operator: async () => {
+      const pool = await (connected ??= connect(config))
+      const openBlobs = async () => (await (opened ??= openOwnBlobs(config, pool))).store
+      return { ...parts, pool, openBlobs, actor: cliActor(config.actor) }
+    },
     migrate: async () => {
       const session = sessionOf(config)
       const { applied } = await reached(session, () =>
@@ -56,7 +58,10 @@ export function createCliService(environment: Environment): CliService {
     fetchHistory: async (taskId) =>
       (await import('./operateTemporal.ts')).readHistory(config, taskId),
     replayTask: async (events) => (await import('../temporal/worker/replay.ts')).replayTask(events),
-    close: async () => (await connected)?.end(),
+    close: async () => {
+      await (await opened)?.close()
+      await (await connected)?.end()
+    },
   }
 }
 
@@ -78,6 +83,13 @@ async function connect(config: Config): Promise<Pool> {
     throw error
   }
   return pool
+}
+
+/** Opens the blob store that belongs to this database. Throws for any other one. */
+async function openOwnBlobs(config: Config, pool: Pool) {
+  const blobs = await (await import('./stores.ts')).openBlobs(config)
+  await claimStoreId(pool, blobs.storeId)
+  return blobs
 }
 
 /**

@@ -41,8 +41,7 @@ export async function openStores(
   log: Logger,
   { database, ...options }: StoresOptions,
 ): Promise<Stores> {
-  const open = () => openBlobStore(config.blobStoreUrl)
-  const blobStore = await withTimeout(openMsMax, open).catch(explaining(unusable, ConfigError))
+  const { store, storeId, close: closeBlobs } = await openBlobs(config)
   const pool = createPool({
     ...options,
     databaseUrl: database.url,
@@ -50,17 +49,28 @@ export async function openStores(
   })
   const close = async (): Promise<void> => {
     await pool.end()
-    await blobStore.close()
+    await closeBlobs()
   }
   try {
-    const storeId = await blobStore.store.storeId().catch(explaining(unusable))
     await reached(database, async () => {
       await requireSchema(pool)
       await claimStoreId(pool, storeId)
     })
-    return { pool, blobs: blobStore.store, storeId, close }
+    return { pool, blobs: store, storeId, close }
   } catch (error) {
     await close()
+    throw error
+  }
+}
+
+/** Opens the blob store and reads its id. Throws when it cannot be used, as `openStores` does. */
+export async function openBlobs({ blobStoreUrl }: Pick<Config, 'blobStoreUrl'>) {
+  const open = () => openBlobStore(blobStoreUrl)
+  const opened = await withTimeout(openMsMax, open).catch(explaining(unusable, ConfigError))
+  try {
+    return { ...opened, storeId: await opened.store.storeId().catch(explaining(unusable)) }
+  } catch (error) {
+    await opened.close()
     throw error
   }
 }

@@ -144,6 +144,26 @@ describe('tasks', () => {
     expect(JSON.stringify(rows)).not.toContain('A dog')
   })
 
+  it('are purged, which is recorded [delete-8]', async () => {
+    const client = createClient(service.url, account.secret)
+    const { task_id: taskId } = await client.accepted(generateBody())
+    const path = `/admin/v1/tasks/${taskId}`
+    await client.ended(taskId)
+    for (const each of [path, path]) {
+      const purged = await admin.send('DELETE', each)
+      expect([purged.status, purged.json]).toEqual([200, { purged: true }])
+    }
+    expect(await client.ended(taskId)).toMatchObject({ status: 'expired' })
+    expect((await admin.get(`${path}/image`)).json.error.code).toBe('no_image')
+    const viewer = createAdminClient(service.adminUrl, adminSecrets.guest)
+    expect((await viewer.send('DELETE', path)).status).toBe(403)
+    const rows = await auditOf(taskId)
+    expect(rows.filter(({ action }: { action: string }) => action === 'task.purge')).toMatchObject([
+      { actor: 'admin:boss', outcome: 'done' },
+      { actor: 'admin:boss', outcome: 'done' },
+    ])
+  })
+
   it('are retried and cancelled, many at once after a dry run', async () => {
     const filter = { account: account.name }
     const dry = await admin.post('/admin/v1/tasks/retry', { filter, dry_run: true })

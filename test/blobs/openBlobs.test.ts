@@ -143,7 +143,7 @@ describe('an object is let go', () => {
       const parts = createOperatorParts(readConfig({}), {})
       const app = createAdminApp({
         keys: [{ id: 'test', secret: 'secret', role: 'operator' }],
-        operatorOf: () => ({ ...parts, pool, blobs, actor: 'admin:test' }),
+        operatorOf: () => ({ ...parts, pool, openBlobs: async () => blobs, actor: 'admin:test' }),
         host: '127.0.0.1',
         allowedHosts: [],
         ready: async () => true,

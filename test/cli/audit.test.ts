@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createProgram } from '../../src/cli/runCli.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
+import { newTaskId } from '../../src/domain/ids.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
@@ -56,6 +57,11 @@ const changing: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   'key revoke': async () => [await keyOf('acme')],
   'task retry': async () => [(await failedTask()).taskId],
   'task cancel': async () => [(await insertTask(world.pool)).taskId],
+  'task purge': async () => {
+    // The first purge also notes which blob store belongs to the database.
+    await world.run('task', 'purge', newTaskId())
+    return [(await failedTask()).taskId]
+  },
   'channel pause': async () => {
     await world.pool.query(`insert into channel (name) values ('b-main') on conflict do nothing`)
     return ['b-main', '--reason', 'a test']

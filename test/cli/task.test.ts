@@ -1,13 +1,16 @@
-import { writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
+import { newTaskId } from '../../src/domain/ids.ts'
 import { assetUrl } from '../../src/http/assetUrl.ts'
 import { readTask } from '../../src/store/tasks/readTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { openAttempt, createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
-import { darkroomJson } from '../support/service/darkroomCli.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
@@ -148,6 +151,39 @@ describe('darkroom task show', () => {
     const asText = await world.run('task', 'show', taskId)
     expect(asText.stdout).toMatch(/attempt_closed .*class=unknown .*http_status=502/)
     expect(asText.stdout).not.toContain('lighthouse')
+  })
+})
+
+describe('darkroom task purge', () => {
+  it('deletes what is stored of an ended task, and refuses a live and an unknown one with exit code 1 [delete-8]', async () => {
+    const { taskId } = await insertFailedTask(world.pool, attempts)
+    await world.pool.query(
+      `insert into upload (upload_id, kind, task_id, sweep_after) values ('in1', 'input', $1, 'infinity')`,
+      [taskId],
+    )
+    const folder = join(world.environment['DATA_DIR'] ?? '', 'blobs', 'in1')
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, '0'), 'bytes')
+    expect(await world.json('task', 'purge', taskId)).toEqual({ purged: true })
+    expect(existsSync(folder)).toBe(false)
+    const { rows } = await world.pool.query(
+      `select request from task where task_id = $1 union all select upload_id from upload where task_id = $1`,
+      [taskId],
+    )
+    expect(rows).toEqual([{ request: null }])
+    const live = await world.run('task', 'purge', (await insertTask(world.pool)).taskId)
+    expect(live).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(live?.stderr).toContain('The task is not finished yet.')
+    expect((await world.run('task', 'purge', newTaskId()))?.exitCode).toBe(1)
+  })
+
+  it('changes nothing where BLOB_STORE is the store of another installation [delete-8]', async () => {
+    const { taskId } = await insertFailedTask(world.pool, attempts)
+    const other = { ...world.environment, BLOB_STORE: pathToFileURL(tempFolder()).href }
+    const refused = await runDarkroom(['task', 'purge', taskId], other)
+    expect(refused?.exitCode).toBe(1)
+    expect(refused?.stderr).toContain('All processes must use one store.')
+    expect(await world.json('task', 'retry', taskId)).toMatchObject({ retry_of: taskId })
   })
 })
 

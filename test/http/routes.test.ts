@@ -8,7 +8,7 @@ const submitPath = '/v1/images/tasks'
 
 it.each([
   ['GET', submitPath, 'POST, OPTIONS'],
-  ['DELETE', `/v1/tasks/task_${'0'.repeat(32)}`, 'HEAD, GET, OPTIONS'],
+  ['PATCH', `/v1/tasks/task_${'0'.repeat(32)}`, 'HEAD, GET, DELETE, OPTIONS'],
   ['GET', '/v1beta/models/familya-3-pro-image:generateContent', 'POST, OPTIONS'],
 ])(
   'a wrong method is a 405 that names the allowed ones: %s %s [error-405]',

@@ -7,6 +7,7 @@ import { modelIds } from '../../domain/models/models.ts'
 import { succeed } from '../../domain/result.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
 import * as manyTasks from '../../operations/manyTasks.ts'
+import { purgeTask } from '../../operations/taskContents.ts'
 import * as tasks from '../../operations/tasks.ts'
 import {
   cancelledMany,
@@ -74,6 +75,17 @@ export const taskRoutes: readonly AdminRoute[] = [
     params: ofTask,
     answer: [200, 'The task and its events.', taskStory],
     run: ({ operator, params }) => tasks.showTask(operator, params.task_id),
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: '/admin/v1/tasks/{task_id}',
+    id: 'purgeTask',
+    summary: 'Delete the image and the contents of a task',
+    description: 'Answers when the bytes are gone. After a 500 send it again.',
+    params: ofTask,
+    answer: [200, 'They are deleted.', z.object({ purged: z.literal(true) })],
+    refusals: ['task_not_finished'],
+    run: ({ operator, params }) => purgeTask(operator, params.task_id),
   }),
   adminRoute({
     method: 'POST',

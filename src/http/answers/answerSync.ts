@@ -37,11 +37,11 @@ export async function answerSync(
       return answerFailed(context, parts, task)
     case 'expired':
       return { tag: 'result_expired' }
-    case 'succeeded':
-      await sendNative(context, parts, task, {
-        'X-Credits-Charged': String(chargedCredits(task)),
-      })
-      return undefined
+    case 'succeeded': {
+      const charged = { 'X-Credits-Charged': String(chargedCredits(task)) }
+      const isSent = await sendNative(context, parts, task, charged)
+      return isSent ? undefined : { tag: 'result_expired' }
+    }
     default:
       return assertNever(status)
   }

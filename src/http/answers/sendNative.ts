@@ -1,4 +1,5 @@
 import type { TaskView } from '../../domain/tasks/task.ts'
+import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { splitAtImage } from '../../domain/upstream/nativeResponse.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
 import { base64Length, encodeBase64 } from '../../bytes/base64.ts'
@@ -8,15 +9,16 @@ import { sendStream } from './sendBody.ts'
 
 /**
  * Sends the native response of a succeeded task. The image bytes are streamed from the blob store into the
- * response. Throws when the response or the image is missing, or not whole, although the task has not expired. Such an
- * image is lost, so the answer tells the client not to retry.
+ * response. Returns false, and sends nothing, when the image was deleted since the task was read. Throws when the response
+ * or the image is missing, or not whole, although the task has not expired. Such an image is lost, so the answer tells the
+ * client not to retry.
  */
 export async function sendNative(
   context: ApiContext,
-  { blobs }: Pick<ApiParts, 'blobs'>,
+  { blobs, readTaskOfImage }: Pick<ApiParts, 'blobs' | 'readTaskOfImage'>,
   task: TaskView,
   headers: Readonly<Record<string, string>> = {},
-): Promise<void> {
+): Promise<boolean> {
   const { native, asset } = task
   if (native === undefined || asset === undefined) throw lost(context, task, 'answer')
   const { before, after } = splitAtImage(native)
@@ -29,7 +31,10 @@ export async function sendNative(
     blobBytes: asset.bytes,
     bodyOf: (content) => around(head, encodeBase64(content), tail),
   })
-  if (!isSent) throw lost(context, task, 'image')
+  if (isSent) return true
+  const now = await readTaskOfImage(task.taskId)
+  if (now === undefined || publicStatus(now) === 'expired') return false
+  throw lost(context, task, 'image')
 }
 
 async function* around(

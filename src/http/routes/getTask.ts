@@ -143,8 +143,8 @@ function getTaskResult(parts: ApiParts): AccountHandler {
     if (!read.ok) return read.failure
     const status = publicStatus(read.value)
     if (status !== 'succeeded') return { tag: noResult[status] }
-    await sendNative(context, parts, read.value)
-    return undefined
+    const isSent = await sendNative(context, parts, read.value)
+    return isSent ? undefined : { tag: noResult.expired }
   }
 }
 

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../domain/json.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import { runStatement } from '../connection/transaction.ts'
 import { afterCloseSql } from '../tasks/dueTasks.ts'
-import { unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
+import { publishedSql, unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
 import { evidenceOf } from '../taskRow.ts'
 import { lostSql, steadySql } from './beatStore.ts'
 
@@ -107,7 +107,7 @@ const loseSql = closeWhere(
 function closeWhere(condition: string, lock: string, checkAt: string, sweepAfter: string): string {
   return `
   with locked as materialized (
-    select task_id as id, open_attempt as was_open, answer_id as published, completed_at as ended_at, hard_end_at
+    select task_id as id, open_attempt as was_open, ${publishedSql} as published, completed_at as ended_at, hard_end_at
     from task where task_id = $1 ${lock}
   ), closed as (
     update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,

@@ -20,3 +20,9 @@ export const downloadGraceSql = `interval '15 minutes'`
  * their answers. A worker that stood still for longer makes the upload of its answer due again (`closeAttempt`).
  */
 export const unusedAnswerKeptSql = `interval '1 hour'`
+
+/**
+ * The answer that a row of `task` has published. Null once its image has expired: a worker that then stores the answer
+ * again, because it never learned that it was stored, has it swept like any other answer that came too late.
+ */
+export const publishedSql = `case when expires_at > clock_timestamp() then answer_id end`

@@ -1,10 +1,12 @@
 import type { Pool, PoolClient } from 'pg'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
 import { runStatement } from '../connection/transaction.ts'
+import { publishedSql } from './lifetimes.ts'
 
 /** What decides whether a task could be ended. */
 export type TaskState = {
   readonly status: TaskStatus
+  /** The published answer, until its image has expired. */
   readonly answerId: string | null
   readonly failureCode: string | null
   readonly attempts: number
@@ -24,7 +26,7 @@ export async function lockState(
 ): Promise<TaskState | undefined> {
   const [row] = await runStatement<TaskState>(pool, {
     name: 'lock-state',
-    text: `select status, answer_id as "answerId", failure_code as "failureCode", attempts,
+    text: `select status, ${publishedSql} as "answerId", failure_code as "failureCode", attempts,
         open_attempt is not null as "isCalling", work_possible as "workPossible",
         hard_end_at <= clock_timestamp() as "isPastEnd"
       from task where task_id = $1 for update`,

@@ -2,32 +2,22 @@ import type { FileHandle } from 'node:fs/promises'
 import { open, readdir } from 'node:fs/promises'
 import { Client } from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
 import type { Caller } from '../../../src/domain/accounts/account.ts'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
-import { builtInPrices } from '../../../src/domain/models/prices.ts'
 import { moveCredits, readAccount } from '../../../src/store/accounts/accountRows.ts'
 import { setBudget } from '../../../src/store/accounts/budgets.ts'
 import { setLimits } from '../../../src/store/accounts/setLimits.ts'
 import { verifyLedger } from '../../../src/store/accounts/verifyLedger.ts'
 import { withTransaction } from '../../../src/store/connection/transaction.ts'
-import { createTaskWatches } from '../../../src/tasks/watchTasks.ts'
-import { createTaskService } from '../../../src/tasks/taskService.ts'
 import { editBody, formBody, formType, generateBody } from '../../support/clients/requestBodies.ts'
 import { editParts } from '../../support/clients/syncCalls.ts'
-import { testChannel } from '../../support/database/testAttempts.ts'
-import { createTestCaller } from '../../support/database/testAccept.ts'
 import { useTestDatabase } from '../../support/database/testDatabase.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { openStoredApi } from '../../support/http/storedApi.ts'
 import { redPixelPng } from '../../support/images.ts'
-import { issueTestKey } from '../../support/service/testAccount.ts'
-import { tempFolder } from '../../support/tempFolder.ts'
 
 const database = useTestDatabase()
 
 const vip = 'familyb-image-2-vip'
 const pro = 'familya-3-pro-image'
-const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
 
 type Headers = Readonly<Record<string, string>>
 type Api = Awaited<ReturnType<typeof openApi>>
@@ -64,41 +54,7 @@ const edits: readonly (readonly [string, Edit])[] = [
   ['asyncGenerateContent', native('asyncGenerateContent')],
 ]
 
-/** An API on PostgreSQL and on files, of one account that may do whatever `changed` does not take from it. */
-async function openApi(changed: Partial<Caller> = {}) {
-  const { pool } = database
-  const folder = tempFolder()
-  const blobs = await createFileBlobStore(folder)
-  await blobs.storeId()
-  const account = await createTestCaller(pool, 10_000)
-  const { keyId } = await issueTestKey(pool, account.accountId, pepper)
-  const caller: Caller = { accountId: account.accountId, keyId, ...changed }
-  const watches = createTaskWatches({ pool, hear: () => {}, onError: () => {} })
-  const service = createTaskService({
-    pool,
-    watches,
-    peppers: [pepper],
-    capabilities: builtInCapabilities,
-    prices: builtInPrices,
-    channels: (['A', 'B'] as const).map((family) =>
-      testChannel({ name: `channel-${family}`, family }),
-    ),
-    taskDeadlineMs: 600_000,
-    cancelTask: () => Promise.reject(new Error('nothing is cancelled')),
-    endRun: () => {},
-    runStage: async () => undefined,
-    onAccepted: () => {},
-  })
-  const api = await startTestApi(
-    { syncDeadlineMs: 50 },
-    { blobs, tasks: { ...service, authenticate: async () => caller } },
-  )
-  onTestFinished(async () => {
-    await api.close()
-    await watches.close()
-  })
-  return { ...api, folder, blobs, caller, name: account.name, service }
-}
+const openApi = (changed?: Partial<Caller>) => openStoredApi(database.pool, changed)
 
 /** Runs requests, and returns all that they wrote: statements that do not only read, files, flushes and rows. */
 async function written({ folder, blobs }: Api, run: () => Promise<unknown>) {

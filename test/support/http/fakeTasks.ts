@@ -79,6 +79,7 @@ export function createFakeTasks(blobs: BlobStore) {
         : fail({ tag: 'task_not_found' as const })
     },
     cancel: async () => fail({ tag: 'task_not_found' }),
+    delete: async () => fail({ tag: 'task_not_found' }),
     runStage: async () => undefined,
     awaitEnd,
     // Only the end of a task is an event here.

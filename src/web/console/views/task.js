@@ -39,6 +39,14 @@ export function TaskView({ id, query }) {
       run: () => admin.change('POST', `${path}/cancel`),
       onDone: again,
     })
+  const purge = () =>
+    act({
+      label: text.purge,
+      title: text.purgeTitle,
+      text: text.purgeText,
+      run: () => admin.change('DELETE', path),
+      onDone: again,
+    })
   const retry = (/** @type {TaskStory} */ { credits }) =>
     act({
       label: text.retry,
@@ -61,7 +69,7 @@ export function TaskView({ id, query }) {
       html`
         <div class="actions">
           ${state(value.status)} ${isLive && cancel()}
-          ${value.status === 'failed' && !value.retried_as && retry(value)}
+          ${value.status === 'failed' && !value.retried_as && retry(value)} ${!isLive && purge()}
           ${
             value.workflow_url &&
             html`<a class="button" href=${value.workflow_url} target="_blank" rel="noopener"

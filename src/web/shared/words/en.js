@@ -239,6 +239,10 @@ export const words = {
       cancelTitle: 'Cancel this task?',
       cancelText:
         'It fails as cancelled for good, and its credits go back. Refused if a call may have done work.',
+      purge: 'Delete its contents',
+      purgeTitle: 'Delete the contents of this task?',
+      purgeText:
+        'Its image, source images, prompt and native response are gone for good, and it cannot be retried. Record and charge stay.',
       retry: 'Retry',
       retryTitle: 'Retry this task?',
       retryText: (/** @type {string} */ credits) =>

@@ -121,7 +121,7 @@ describe('the playground', () => {
   it('shows progress while the call is under way, loses nothing by a reload, and shows the end at once, by lookups that wait', async () => {
     await world.inStudio(async ({ page, stage, submit }, { complaints, requests }) => {
       await submit(web, 'a long exposure [sim:hold]')
-      await stage.getByText(/^[1-9]\d? %$/).waitFor()
+      await stage.getByText(/^[1-9]\d?%$/).waitFor()
       await page.reload()
       const again = await studioOf(page)
       await again.stage.getByText('a long exposure').waitFor()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { basename, extname } from 'node:path'
+import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { ApiContext } from '../requestState.ts'
@@ -25,9 +25,6 @@ const libraries: Readonly<Record<string, string>> = {
 }
 
 const web = new URL('../../web/', import.meta.url)
-
-/** The languages that the pages have, by the names of the files of their words. */
-const languages = readdirSync(new URL('shared/words/', web)).map((name) => basename(name, '.js'))
 
 /**
  * Returns the directives that confine a page. It loads from its own origin alone, and shows images from memory
@@ -62,8 +59,8 @@ const mimeTypes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Makes a page of the files in its folder, which is kept once for each language. Throws when a file is missing, so that
- * no process starts without it. Each piece of HTML stands in the place of the comment with its name.
+ * Makes a page of the files in its folder. Throws when a file is missing, so that no process starts without it. Each
+ * piece of HTML stands in the place of the comment with its name.
  */
 export function createPage(
   folder: 'playground' | 'docs' | 'console',
@@ -71,14 +68,12 @@ export function createPage(
 ): Page {
   const index = readFileSync(new URL(`${folder}/index.html`, web), 'utf8')
   const html = index.replace(/<!-- (\w+) -->/g, (_comment, name: string) => pieces[name] ?? '')
-  const pages = new Map(languages.map((language) => [language, pageIn(language, html)]))
+  const headers = { ...confined, 'Content-Security-Policy': policyOf(html) }
+  const file = staticFile('index.html', Buffer.from(html))
   return {
     page: async (context) => {
-      context.vary('Accept-Language')
-      const page = pages.get(context.acceptsLanguages(...languages) || 'en') ?? pages.get('en')
-      if (page === undefined) throw new Error('Bug: no English words')
-      context.set({ ...confined, 'Content-Security-Policy': page.policy })
-      await sendStaticFile(context, page.file)
+      context.set(headers)
+      await sendStaticFile(context, file)
       return undefined
     },
     file: filesHandler(readFiles(folder), confined),
@@ -89,13 +84,6 @@ export function createPage(
 const confined = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
-}
-
-function pageIn(language: string, english: string) {
-  const html = english
-    .replace('<html lang="en">', `<html lang="${language}">`)
-    .replace('/words/en.js', `/words/${language}.js`)
-  return { policy: policyOf(html), file: staticFile('index.html', Buffer.from(html)) }
 }
 
 /** Reads the files that a page loads, which the browser runs as they are, into memory. */

@@ -1,6 +1,7 @@
 import { html, render } from 'htm/preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { words } from 'words'
+import { LanguageButtons } from '../shared/languageButtons.js'
 import { SignIn } from '../shared/signIn.js'
 import { useKey } from '../shared/useKey.js'
 import { go, linkTo, useAddress } from './address.js'
@@ -70,6 +71,7 @@ function Console({ admin, onSignOut }) {
         <span class="soft">${admin.keyId}</span>
         <b>${admin.isOperator ? words.console.operator : words.console.viewer}</b>
       </p>
+      <${LanguageButtons} />
       <button type="button" class="quiet" onClick=${onSignOut}>${words.signIn.forget}</button>
     </header>
     <nav class="views" aria-label=${words.console.menu}>

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { words } from 'words'
 import { readAccount } from './calls/api.js'
 import { Engine } from './engine.js'
+import { LanguageButtons } from '../shared/languageButtons.js'
 import { isLive } from './calls/watchTask.js'
 
 /** @import { Account } from './calls/api.js' */
@@ -47,6 +48,7 @@ export function AccountBar({ account, onSignOut }) {
         ${credits.held > 0 && html`<span class="soft">${words.credits.held(credits.held)}</span>`}
       </p>
       <a class="quiet" href="docs">${words.playground.reference}</a>
+      <${LanguageButtons} />
       <button type="button" class="quiet" onClick=${onSignOut}>${words.signIn.forget}</button>
     </header>
   `

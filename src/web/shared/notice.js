@@ -24,4 +24,4 @@ export function Notice({ title, failure, untilMs, children }) {
   `
 }
 
-const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+const time = new Intl.DateTimeFormat(words.language, { timeStyle: 'medium' })

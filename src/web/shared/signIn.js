@@ -1,6 +1,7 @@
 import { html } from 'htm/preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { words } from 'words'
+import { LanguageButtons } from './languageButtons.js'
 import { Notice } from './notice.js'
 
 /** @import { ComponentChildren } from 'preact' */
@@ -38,6 +39,7 @@ export function SignIn(props) {
     <header class="bar">
       <h1 class="wordmark">Darkroom</h1>
       ${children}
+      <${LanguageButtons} />
     </header>
     <main class="signin">
       <h2>${title}</h2>

@@ -40,7 +40,7 @@ function chartOf(label, days, parts) {
   const most = Math.max(1, ...days.map((day) => parts.reduce((sum, [, , of]) => sum + of(day), 0)))
   const told = days.map(
     (day) =>
-      `${dayText(day)}: ${parts.map(([, name, of]) => `${numberText(of(day))} ${name}`).join(', ')}`,
+      `${dayText(day)}: ${parts.map(([, name, of]) => `${numberText(of(day))} ${name}`).join(words.comma)}`,
   )
   return html`
     <figure class="chart">

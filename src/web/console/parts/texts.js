@@ -5,6 +5,7 @@ import { linkTo } from '../address.js'
 /** @import { ComponentChildren } from 'preact' */
 
 const number = new Intl.NumberFormat(words.language)
+const percent = new Intl.NumberFormat(words.language, { style: 'percent' })
 const moment = new Intl.DateTimeFormat(words.language, {
   dateStyle: 'medium',
   timeStyle: 'medium',
@@ -17,6 +18,11 @@ const moment = new Intl.DateTimeFormat(words.language, {
  */
 export function numberText(value) {
   return value === null || value === undefined ? '–' : number.format(value)
+}
+
+/** @param {number} value a number of hundredths */
+export function percentText(value) {
+  return percent.format(value / 100)
 }
 
 /** @param {string | number | null | undefined} text */
@@ -83,23 +89,43 @@ export function accountLink(name) {
 }
 
 const units = /** @type {const} */ ([
-  [86_400, 'd'],
-  [3_600, 'h'],
-  [60, 'min'],
-  [1, 's'],
+  [86_400, 'day'],
+  [3_600, 'hour'],
+  [60, 'minute'],
+  [1, 'second'],
 ])
 
 /**
- * Returns a duration such as `3.2 s` or `4 min 10 s`.
+ * Returns a duration such as `3.2s` or `4m 10s`.
  * @param {number} ms
  */
 export function durationText(ms) {
   const seconds = Math.max(ms, 0) / 1000
-  if (seconds < 59.5) return `${seconds < 9.95 ? seconds.toFixed(1) : Math.round(seconds)} s`
+  if (seconds < 59.5) return amountOf(seconds, 'second', seconds < 9.95 ? 1 : 0)
   const first = units.findIndex(([size]) => seconds >= size)
   const [[size, unit], next] = [units[first] ?? units[3], units[first + 1]]
   const rest = next && Math.floor((seconds % size) / next[0])
-  return `${Math.floor(seconds / size)} ${unit}${rest && next ? ` ${rest} ${next[1]}` : ''}`
+  return inRow.format([
+    amountOf(Math.floor(seconds / size), unit),
+    ...(rest && next ? [amountOf(rest, next[1])] : []),
+  ])
+}
+
+const inRow = new Intl.ListFormat(words.language, { type: 'unit', style: 'narrow' })
+
+/**
+ * @param {number} amount
+ * @param {string} unit
+ * @param {number} [digits] after the point
+ */
+function amountOf(amount, unit, digits = 0) {
+  return new Intl.NumberFormat(words.language, {
+    style: 'unit',
+    unit,
+    unitDisplay: 'narrow',
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  }).format(amount)
 }
 
 /**

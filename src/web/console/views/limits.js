@@ -14,7 +14,7 @@ export function limitsText(limits) {
     requests && text.requests(requests.limit, requests.period),
     live && text.live(live.limit),
   ].filter(Boolean)
-  return parts.length > 0 ? parts.join(', ') : text.noLimits
+  return parts.length > 0 ? parts.join(words.comma) : text.noLimits
 }
 
 /**

@@ -100,7 +100,9 @@ function attentionOf({ calls, paused, cooldowns, webhooks_in_trouble: webhooks }
           <li key=${id}>
             ${state('failing')} ${link(account, ['webhooks', id], { account })}
             <span class="break">${url}</span>
-            <span class="soft">${text.pending(pending)}, ${text.since(sinceText(at))}</span>
+            <span class="soft"
+              >${[text.pending(pending), text.since(sinceText(at))].join(words.comma)}</span
+            >
           </li>
         `,
       )}

@@ -3,7 +3,16 @@ import { words } from 'words'
 import { useRead } from '../admin.js'
 import { told } from '../parts/notices.js'
 import { table } from '../parts/table.js'
-import { accountLink, link, numberText, sinceText, state, taskLink, when } from '../parts/texts.js'
+import {
+  accountLink,
+  link,
+  nameIn,
+  numberText,
+  sinceText,
+  state,
+  taskLink,
+  when,
+} from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
 /** @import { QueueJson } from '../../../operations/overview.ts' */
@@ -65,7 +74,7 @@ function tablesOf({ accounts, channels, data }) {
           [fields.status, ({ status }) => state(status)],
           [text.waits, (task) => sinceText(task.created_at)],
           [text.attempts, ({ attempts }) => numberText(attempts), 'number'],
-          [text.waitsFor, (task) => task.waiting_for],
+          [text.waitsFor, (task) => nameIn(text.waitingFor, task.waiting_for)],
         ],
       })}
     </section>

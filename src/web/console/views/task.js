@@ -51,7 +51,7 @@ export function TaskView({ id, query }) {
     act({
       label: text.retry,
       title: text.retryTitle,
-      text: text.retryText(numberText(credits)),
+      text: text.retryText(credits),
       kind: 'primary',
       run: () => admin.change('POST', `${path}/retry`),
       onDone: (/** @type {{ readonly task_id: string }} */ { task_id: next }) =>
@@ -116,7 +116,7 @@ function whyFailed({ timeline }) {
 /** @param {EventJson} call */
 function callText({ class: outcome = '', reason, http_status: status, channel = '' }) {
   const named = nameIn(words.console.outcomes, String(outcome))
-  const told = [named, reason, status && `HTTP ${status}`].filter(Boolean).join(', ')
+  const told = [named, reason, status && `HTTP ${status}`].filter(Boolean).join(words.comma)
   return words.console.task.lastCall(told, String(channel))
 }
 

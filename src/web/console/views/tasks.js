@@ -5,7 +5,7 @@ import { queryOf } from '../address.js'
 import { useRound } from '../admin.js'
 import { CsvButton } from '../parts/ask.js'
 import { listing } from '../parts/listing.js'
-import { accountLink, code, state, taskLink, when } from '../parts/texts.js'
+import { accountLink, code, percentText, state, taskLink, when } from '../parts/texts.js'
 import { bulkActs } from './bulk.js'
 
 /** @import { Columns } from '../parts/table.js' */
@@ -29,7 +29,7 @@ export function TasksView({ query }) {
     [
       fields.status,
       ({ status, progress }) =>
-        state(status, status === 'processing' ? processing(progress) : undefined),
+        state(status, status === 'processing' ? processing(percentText(progress)) : undefined),
     ],
     [fields.failure_code, (task) => code(task.error?.code)],
     [fields.created_at, (task) => when(task.created_at)],

@@ -1,6 +1,6 @@
 import { html } from 'htm/preact'
 import { words } from 'words'
-import { durationText, when } from '../parts/texts.js'
+import { durationText, nameIn, when } from '../parts/texts.js'
 
 /** @import { EventJson } from '../../../operations/tasks.ts' */
 
@@ -73,7 +73,13 @@ function waitBefore(events, i) {
 function titleOf(event) {
   /** @type {Readonly<Record<string, (detail: EventJson) => string>>} */
   const titles = words.console.events
-  const title = titles[event.event]?.(event) ?? event.event
+  const { class: outcome, status } = event
+  const named = {
+    ...event,
+    ...(outcome && { class: nameIn(words.console.outcomes, String(outcome)) }),
+    ...(status && { status: nameIn(words.console.states, String(status)) }),
+  }
+  const title = titles[event.event]?.(named) ?? event.event
   const latency = event['latency_ms']
   return latency === undefined ? title : `${title} · ${durationText(Number(latency))}`
 }

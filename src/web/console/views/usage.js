@@ -97,6 +97,13 @@ export function UsageView({ query }) {
  */
 function groupOf({ key_id: key, account, model, channel, outcome, day }, name) {
   /** @type {Readonly<Record<string, string | null | undefined>>} */
-  const values = { key, account, model, channel, outcome, day: day?.slice(0, 10) }
+  const values = {
+    key,
+    account,
+    model,
+    channel,
+    outcome: outcome && nameIn(words.status, outcome),
+    day: day?.slice(0, 10),
+  }
   return values[name] ?? '–'
 }

@@ -14,7 +14,7 @@ import { SourceField } from './sourceField.js'
 const fieldLabels = {
   size: sizeText,
   aspect_ratio: (/** @type {string} */ ratio) => ratio || words.playground.autoRatio,
-  quality: String,
+  quality: words.playground.quality,
 }
 
 /**

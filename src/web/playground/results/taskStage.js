@@ -22,6 +22,7 @@ import { isLive } from '../calls/watchTask.js'
 export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, onAgain }) {
   const image = imageAddress(record)
   const prompt = request?.prompt
+  const quality = request?.quality && words.playground.quality(request.quality)
   return html`
     <figure class="stage ${record.status}">
       <p class="visually-hidden" role="status">${words.status[record.status]}</p>
@@ -30,7 +31,7 @@ export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, on
         ${prompt && html`<p class="caption">${prompt}</p>`}
         <p class="facts">
           <span>${record.model}</span>
-          ${[request?.size, request?.aspect_ratio, request?.quality]
+          ${[request?.size, request?.aspect_ratio, quality]
             .filter(Boolean)
             .map((each) => html`<span key=${each}>${each}</span>`)}
           <span>${time.format(new Date(record.completed_at ?? record.created_at))}</span>
@@ -77,7 +78,7 @@ function plateOf(record, request, image) {
             >${record.status === 'queued' ? words.playground.queued : words.playground.developing}</label
           >
           <progress id="progress" max="100" value=${record.progress}></progress>
-          <span>${record.progress} %</span>
+          <span>${percent.format(record.progress / 100)}</span>
         </div>
       </div>
     `
@@ -103,4 +104,5 @@ function fileName({ task_id, output }) {
   return `${task_id}.${type.replace('image/', '').replace('jpeg', 'jpg')}`
 }
 
-const time = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const time = new Intl.DateTimeFormat(words.language, { dateStyle: 'medium', timeStyle: 'short' })
+const percent = new Intl.NumberFormat(words.language, { style: 'percent' })

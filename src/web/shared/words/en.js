@@ -2,19 +2,36 @@ const number = new Intl.NumberFormat('en')
 
 /** @typedef {Readonly<Record<string, string | number>>} Detail */
 
-/** @param {number} credits */
+const plural = new Intl.PluralRules('en')
+
+/**
+ * Returns a number with what it counts.
+ * @param {number} count
+ * @param {string} one
+ * @param {string} [others]
+ */
+function counted(count, one, others = `${one}s`) {
+  return `${number.format(count)} ${plural.select(count) === 'one' ? one : others}`
+}
+
+/** @param {string | number | undefined} credits */
 function count(credits) {
-  return `${number.format(credits)} ${credits === 1 ? 'credit' : 'credits'}`
+  return counted(Number(credits), 'credit')
 }
 
 /**
- * The words of the playground and the console in English. Another language is a file beside this one, with its code as
- * its name and the same names in it. The browser's preferred languages choose between them.
+ * The words of the playground and the console in English. Another language is a file beside this one with the same
+ * entries, and a place in `languages` of words.js.
  */
 export const words = {
   language: 'en',
+  name: 'English',
   close: 'Close',
-  credits: { count, held: (/** @type {number} */ credits) => `${count(credits)} held` },
+  comma: ', ',
+  credits: {
+    count: (/** @type {number} */ credits) => count(credits),
+    held: (/** @type {number} */ credits) => `${count(credits)} held`,
+  },
   status: {
     queued: 'queued',
     processing: 'processing',
@@ -54,8 +71,9 @@ export const words = {
     fields: { size: 'Size', aspect_ratio: 'Ratio', quality: 'Quality' },
     autoRatio: 'Auto',
     from: (/** @type {string} */ credits) => `from ${credits}`,
-    ratios: (/** @type {number} */ ratios) => `${ratios} ratios`,
-    qualities: (/** @type {number} */ qualities) => `${qualities} qualities`,
+    quality: (/** @type {string} */ quality) => quality,
+    ratios: (/** @type {number} */ ratios) => counted(ratios, 'ratio'),
+    qualities: (/** @type {number} */ qualities) => counted(qualities, 'quality', 'qualities'),
     noEdits: 'no edits',
     make: 'Make the image',
     edit: 'Edit the image',
@@ -135,7 +153,7 @@ export const words = {
     loading: 'Reading…',
     looking: 'Looking what would happen…',
     nothing: 'Nothing here.',
-    processing: (/** @type {number} */ progress) => `processing, ${progress} %`,
+    processing: (/** @type {string} */ progress) => `processing, ${progress}`,
     notRead: 'Not read',
     notDone: 'Not done',
     cancel: 'Cancel',
@@ -227,9 +245,9 @@ export const words = {
       creditsToday: 'Credits today',
       attention: 'Needs attention',
       calm: 'Nothing is paused, no channel cools down or declines, and webhooks arrive.',
-      declined: (/** @type {number} */ calls) => `${calls} calls in the last hour`,
+      declined: (/** @type {number} */ calls) => `${counted(calls, 'call')} in the last hour`,
       since: (/** @type {string} */ duration) => `for ${duration}`,
-      pending: (/** @type {number} */ pending) => `${pending} pending`,
+      pending: (/** @type {number} */ pending) => `${number.format(pending)} pending`,
       tasksByDay: 'Tasks by day (UTC)',
       creditsByDay: 'Credits by day (UTC)',
       calls: 'Calls of the last hour',
@@ -245,8 +263,8 @@ export const words = {
         'Its image, source images, prompt and native response are gone for good, and it cannot be retried. Record and charge stay.',
       retry: 'Retry',
       retryTitle: 'Retry this task?',
-      retryText: (/** @type {string} */ credits) =>
-        `A new task does the same request again and holds ${credits} credits of the account.`,
+      retryText: (/** @type {number} */ credits) =>
+        `A new task does the same request again and holds ${count(credits)} of the account.`,
       run: 'Run in Temporal',
       failed: 'Failed:',
       lastCall: (/** @type {string} */ outcome, /** @type {string} */ channel) =>
@@ -266,17 +284,17 @@ export const words = {
     },
     events: {
       accepted: () => 'Accepted',
-      held: (/** @type {Detail} */ { credits }) => `${credits} credits held`,
+      held: (/** @type {Detail} */ { credits }) => `${count(credits)} held`,
       started: () => 'Run started in Temporal',
       attempt_opened: (/** @type {Detail} */ { attempt, channel }) =>
         `Call ${attempt} to ${channel}`,
       stored: () => 'Image stored',
       attempt_closed: (/** @type {Detail} */ { attempt, class: outcome }) =>
         `Call ${attempt} ended: ${outcome}`,
-      settled: (/** @type {Detail} */ { credits }) => `${credits} credits charged`,
+      settled: (/** @type {Detail} */ { credits }) => `${count(credits)} charged`,
       refunded: (/** @type {Detail} */ { credits, asked, delivered, held }) =>
-        `Smaller than asked (${delivered} for ${asked}): ${credits} of ${held} credits refunded`,
-      released: (/** @type {Detail} */ { credits }) => `${credits} credits released`,
+        `Smaller than asked (${delivered} for ${asked}): ${credits} of ${count(held)} refunded`,
+      released: (/** @type {Detail} */ { credits }) => `${count(credits)} released`,
       succeeded: () => 'Succeeded',
       failed: (/** @type {Detail} */ { code }) => `Failed: ${code}`,
       expired: () => 'Image expired',
@@ -288,7 +306,9 @@ export const words = {
       cancel: 'Cancel the live',
       cancelTitle: 'Cancel the live tasks that the filters name',
       would: (/** @type {number} */ count) =>
-        count === 0 ? 'There is none.' : `This concerns ${count}, at most 100 at a time:`,
+        count === 0
+          ? 'There is none.'
+          : `This concerns ${number.format(count)}, at most 100 at a time:`,
       done: (/** @type {number} */ count) => `Done: ${count}.`,
     },
     queue: {
@@ -302,6 +322,16 @@ export const words = {
       waits: 'Since',
       attempts: 'Calls',
       waitsFor: 'Waits for',
+      waitingFor: {
+        answer: 'the answer of its call',
+        backoff: 'the pause after its call',
+        channel: 'a channel of its family',
+        cooldown: 'the end of a cooldown',
+        declined: 'the pause after it was declined',
+        place: 'a free place',
+        resume: 'a paused channel',
+        worker: 'a worker',
+      },
     },
     account: {
       create: 'Create an account',
@@ -309,15 +339,15 @@ export const words = {
       nameHint: 'Letters, digits and . _ @ + -',
       allModels: 'all',
       noLimits: 'none',
-      requests: (/** @type {number} */ limit, /** @type {string} */ period) =>
-        `${limit} requests a ${period}`,
-      live: (/** @type {number} */ limit) => `${limit} live tasks`,
+      requests: (/** @type {number} */ limit, /** @type {'second' | 'minute' | 'hour'} */ period) =>
+        `${counted(limit, 'request')} a ${period}`,
+      live: (/** @type {number} */ limit) => counted(limit, 'live task'),
       modelsHint: 'Names with commas between. Empty: all.',
       requestsLimit: 'Requests',
       requestsHint: 'Such as 60/minute. Empty: no limit.',
       liveLimit: 'Live tasks',
       liveHint: 'Empty: no limit.',
-      alertHint: 'Webhooks that name this event are told of fewer credits, once. Empty: none.',
+      alertHint: 'Webhooks for account.balance_low are told once of fewer credits. Empty: never.',
       topUp: 'Top up',
       topUpTitle: (/** @type {string} */ name) => `Top up ${name}`,
       topUpText: 'The credits are available at once. A repeated click adds nothing.',

@@ -66,5 +66,5 @@ query and the body are 400. A request of a foreign \`Host\` or \`Origin\` is 403
 
 /** Makes the OpenAPI 3.1 document of the admin API. */
 export function createAdminDocument() {
-  return createApiDocument(groups, { publicUrl: '/', about })
+  return createApiDocument(groups, { publicUrl: '/', models: new Map(), about })
 }

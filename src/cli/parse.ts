@@ -17,7 +17,7 @@ import type { IdName } from '../domain/ids.ts'
 import { wrongId } from '../domain/ids.ts'
 import type { Since } from '../domain/lists/since.ts'
 import type { ModelId } from '../domain/models/models.ts'
-import { isModelId, modelIds } from '../domain/models/models.ts'
+import { modelForm, modelFormText } from '../domain/models/models.ts'
 import { pauseReasonForm, pauseReasonPattern } from '../domain/upstream/channel.ts'
 
 // The functions of this file parse arguments and options. Each throws `InvalidArgumentError` for a wrong value,
@@ -64,15 +64,18 @@ function wholeNumberParser(subject: string, min: number, max: number) {
   }
 }
 
-/** Parses model ids separated by commas, at least one. Removes duplicates. */
-export function parseModels(text: string): readonly ModelId[] {
-  const names = text.split(',').map((name) => name.trim())
-  const models = names.filter(isModelId)
-  if (models.length === names.length) return [...new Set(models)]
-  throw new InvalidArgumentError(`The models are ${modelIds.join(', ')}.`)
+/** Parses the name of a model. It checks its form alone: tasks may have a model that the operator's file has lost. */
+export function parseModel(text: string): ModelId {
+  if (modelForm.test(text)) return text
+  throw new InvalidArgumentError(`A model has ${modelFormText}.`)
 }
 
-/** Parses model ids separated by commas, or `all`. */
+/** Parses names of models separated by commas, at least one. Removes duplicates. */
+export function parseModels(text: string): readonly ModelId[] {
+  return [...new Set(text.split(',').map((name) => parseModel(name.trim())))]
+}
+
+/** Parses names of models separated by commas, or `all`. */
 export function parseModelsOrAll(text: string): readonly ModelId[] | undefined {
   return text === 'all' ? undefined : parseModels(text)
 }

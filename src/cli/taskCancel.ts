@@ -8,11 +8,10 @@ import type { ManyOptions } from './many.ts'
 import { dryRunAnswer, manyAnswer, requireOneOrMany, withCounts, withManyOptions } from './many.ts'
 import { defined } from '../domain/defined.ts'
 import type { Since } from '../domain/lists/since.ts'
-import { modelIds } from '../domain/models/models.ts'
 import type { CancelFilter, CancelledMany } from '../operations/manyTasks.ts'
 import { cancelTasks } from '../operations/manyTasks.ts'
 import { cancelTaskAndRun } from '../operations/tasks.ts'
-import { parseSince, parseTaskId } from './parse.ts'
+import { parseModel, parseSince, parseTaskId } from './parse.ts'
 
 /** `task cancel`: cancels one task by its id, or many by their account, status, model and age. */
 export function cancelCommand(context: CliContext): Command {
@@ -30,7 +29,7 @@ export function cancelCommand(context: CliContext): Command {
         'processing',
       ]),
     )
-    .addOption(new Option('--model <model>', 'all live tasks for this model').choices(modelIds))
+    .option('--model <model>', 'all live tasks for this model', parseModel)
     .option(
       '--since <when>',
       'all live tasks accepted in the last 30m, 2h, 1d, or since an ISO 8601 time',

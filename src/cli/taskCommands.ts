@@ -5,7 +5,6 @@ import { createCommand, createGroup } from './createCommand.ts'
 import type { CliContext } from './cliContext.ts'
 import { defined } from '../domain/defined.ts'
 import type { Since } from '../domain/lists/since.ts'
-import { modelIds } from '../domain/models/models.ts'
 import { publicStatuses } from '../domain/tasks/task.ts'
 import { find as findById } from '../operations/overview.ts'
 import { purgeTask } from '../operations/taskContents.ts'
@@ -13,7 +12,7 @@ import type { TaskRow, TaskStory } from '../operations/tasks.ts'
 import { listTasks, showTask } from '../operations/tasks.ts'
 import type { TaskFilter } from '../store/tasks/taskLists.ts'
 import { moreNote, withPageOptions } from './pageOptions.ts'
-import { parseSince, parseTaskId } from './parse.ts'
+import { parseModel, parseSince, parseTaskId } from './parse.ts'
 import { cancelCommand } from './taskCancel.ts'
 import { historyCommand, replayCommand } from './taskHistory.ts'
 import { retryCommand } from './taskRetry.ts'
@@ -39,7 +38,7 @@ function list(context: CliContext): Command {
     .addOption(
       new Option('--status <status>', 'only tasks with this status').choices(publicStatuses),
     )
-    .addOption(new Option('--model <model>', 'only tasks for this model').choices(modelIds))
+    .option('--model <model>', 'only tasks for this model', parseModel)
     .option(
       '--since <when>',
       'only tasks accepted in the last 30m, 2h, 1d, or since an ISO 8601 time',

@@ -2,13 +2,10 @@ import { readFileSync } from 'node:fs'
 import type { Environment } from './environment.ts'
 import { ConfigError, explainIssues } from './configError.ts'
 import { defined } from '../domain/defined.ts'
-import type { CapabilityTable } from '../domain/models/capabilities.ts'
-import { builtInCapabilities, overrideCapabilities } from '../domain/models/capabilities.ts'
-import { modelIds } from '../domain/models/models.ts'
+import type { ModelTable } from '../domain/models/modelTable.ts'
+import { createModelTable } from '../domain/models/modelTable.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { credentialIn } from '../domain/upstream/channel.ts'
-import type { Price } from '../domain/models/prices.ts'
-import { priceList } from '../domain/models/prices.ts'
 import type { OperatorFile } from '../schema/operatorFile.ts'
 import { operatorFile } from '../schema/operatorFile.ts'
 
@@ -18,9 +15,7 @@ import { operatorFile } from '../schema/operatorFile.ts'
  */
 export type OperatorSettings = {
   readonly channels: readonly Channel[]
-  /** The operator's prices, and behind them the built-in ones. */
-  readonly prices: readonly Price[]
-  readonly capabilities: CapabilityTable
+  readonly models: ModelTable
 }
 
 /**
@@ -44,11 +39,7 @@ export function readOperatorSettings(
       timeoutMs: Math.round(timeoutSeconds * 1000),
     }
   })
-  return {
-    channels,
-    prices: priceList(file.prices),
-    capabilities: mergeCapabilities(path, file.capabilities),
-  }
+  return { channels, models: createModelTable(file) }
 }
 
 /**
@@ -105,18 +96,4 @@ function readText(path: string, what: string): string {
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unreadable'
-}
-
-/** Returns the built-in capabilities of each model, replaced by the operator's values where the file has them. */
-function mergeCapabilities(path: string, overrides: OperatorFile['capabilities']): CapabilityTable {
-  const merged = modelIds.map((model) => {
-    const capabilities = overrideCapabilities(builtInCapabilities[model], overrides[model] ?? {})
-    if (!capabilities.sizeIsSent && capabilities.sizes.length > 1) {
-      throw new ConfigError(
-        `${path}: capabilities.${model}.sizeIsSent must be true for a choice of sizes`,
-      )
-    }
-    return [model, capabilities]
-  })
-  return { ...builtInCapabilities, ...Object.fromEntries(merged) }
 }

@@ -13,7 +13,9 @@ import { defined } from '../domain/defined.ts'
 import type { ErrorName, NamedError } from './errorTable.ts'
 import { namedError } from './errorTable.ts'
 import type { Answer, Content, Route, RouteGroup } from './route.ts'
+import type { ModelTable } from '../domain/models/modelTable.ts'
 import { errorEnvelope, shortErrorEnvelope } from '../schema/answers/errorEnvelope.ts'
+import { valuesOfField } from '../schema/modelFields.ts'
 
 /** The version of the API contract. */
 const contractVersion = '1.0.0'
@@ -45,12 +47,20 @@ const publicApi: DocumentAbout = {
 type OpenApiDocument = ReturnType<typeof createDocument>
 
 /**
- * Makes the OpenAPI 3.1 document of the routes. `publicUrl` is the base URL of the service. Without `about` it is the
- * document of the API.
+ * Makes the OpenAPI 3.1 document of the routes. `publicUrl` is the base URL of the service. Requests name `models`.
+ * Without `about` it is the document of the API.
  */
 export function createApiDocument(
   groups: readonly RouteGroup[],
-  { publicUrl, about = publicApi }: { readonly publicUrl: string; readonly about?: DocumentAbout },
+  {
+    publicUrl,
+    models,
+    about = publicApi,
+  }: {
+    readonly publicUrl: string
+    readonly models: ModelTable
+    readonly about?: DocumentAbout
+  },
 ): OpenApiDocument {
   const paths: Record<string, ZodOpenApiPathsObject[string]> = {}
   for (const { name, routes } of groups) {
@@ -78,7 +88,7 @@ export function createApiDocument(
         },
       },
     },
-    { override: plainSchema },
+    { override: plainSchema(models) },
   )
 }
 
@@ -177,15 +187,19 @@ const earlyErrors = (['request_timeout', 'headers_too_large'] as const).map((id)
 })
 
 /**
- * Removes from the schemas what zod adds and readers do not need: the ban on further fields in answers, because
+ * Adds the values that these models take, and removes from the schemas what zod adds and readers do not need: the ban on further fields in answers, because
  * answers may get more fields; the pattern of a date-time, because its format says the same; and the limits of
  * JavaScript's integers.
  */
-const plainSchema: ZodOpenApiOverride = ({ jsonSchema, io }) => {
-  if (io === 'output' && jsonSchema.additionalProperties === false) {
-    delete jsonSchema.additionalProperties
+function plainSchema(models: ModelTable): ZodOpenApiOverride {
+  return ({ zodSchema, jsonSchema, io }) => {
+    const values = valuesOfField(zodSchema, models)
+    if (values !== undefined) jsonSchema.enum = [...values]
+    if (io === 'output' && jsonSchema.additionalProperties === false) {
+      delete jsonSchema.additionalProperties
+    }
+    if (jsonSchema.format === 'date-time') delete jsonSchema.pattern
+    if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+    if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   }
-  if (jsonSchema.format === 'date-time') delete jsonSchema.pattern
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }

@@ -1,8 +1,7 @@
 import type { SigningKeys } from './assetUrl.ts'
 import type { ByteBudget } from '../bytes/byteBudget.ts'
 import type { ClientWaits, WaitersMax } from './clientWaits.ts'
-import type { CapabilityTable } from '../domain/models/capabilities.ts'
-import type { Price } from '../domain/models/prices.ts'
+import type { ModelTable } from '../domain/models/modelTable.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { RequestObservers } from './middleware.ts'
@@ -38,9 +37,7 @@ export type ApiConfig = {
   readonly ingressLimitBytes: number
   /** How long a synchronous call may wait for its image, counted from the moment its request is accepted. */
   readonly syncDeadlineMs: number
-  readonly capabilities: CapabilityTable
-  /** Every price, the operator's first. */
-  readonly prices: readonly Price[]
+  readonly models: ModelTable
   /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
   /** The file in which `npm start` says what it still builds. Absent: no `npm start` runs this process. */

@@ -2,16 +2,33 @@ import { accountCreditsMax, newAccountId } from '../domain/accounts/account.ts'
 import { requestsLimitText } from '../domain/accounts/accountLimits.ts'
 import { defined } from '../domain/defined.ts'
 import type { List } from '../domain/lists/list.ts'
+import type { ModelTable } from '../domain/models/modelTable.ts'
 import type { ModelId } from '../domain/models/models.ts'
-import { mapValue } from '../domain/result.ts'
+import type { Result } from '../domain/result.ts'
+import { mapValue, succeed } from '../domain/result.ts'
 import type { AccountJson, AccountPage } from '../store/accounts/accountRows.ts'
 import * as store from '../store/accounts/accountRows.ts'
 import { setAlert } from '../store/accounts/setAlert.ts'
 import type { NewLimits } from '../store/accounts/setLimits.ts'
 import { setLimits } from '../store/accounts/setLimits.ts'
 import { audited } from './audit.ts'
-import type { Done, OperationDeps } from './operation.ts'
-import { found, listed, missing, refuse } from './operation.ts'
+import type { Done, OperationDeps, OperationFailure } from './operation.ts'
+import { found, invalidValue, listed, missing, refuse } from './operation.ts'
+
+export type ModelDeps = OperationDeps & {
+  /** Returns the models of the operator's file. */
+  readonly models: () => ModelTable
+}
+
+/** Refuses the name of no model. */
+function checkModels(
+  { models }: ModelDeps,
+  given: readonly ModelId[] = [],
+): Result<undefined, OperationFailure> {
+  const known = given.length === 0 ? undefined : models()
+  if (given.every((model) => known?.has(model))) return succeed(undefined)
+  return invalidValue('models', `The models are ${[...(known?.keys() ?? [])].join(', ')}.`)
+}
 
 export type NewAccount = {
   readonly name: string
@@ -22,9 +39,11 @@ export type NewAccount = {
 
 /** Creates an account with its first deposit. Refused when the name is taken. */
 export async function createAccount(
-  deps: OperationDeps,
+  deps: ModelDeps,
   { name, credits, models, limits }: NewAccount,
 ): Done<AccountJson> {
+  const checked = checkModels(deps, models)
+  if (!checked.ok) return checked
   const params = { credits, models, ...(limits && limitsParams(limits)) }
   const change = { action: 'account.create', target: name, params }
   return audited(deps, change, async (client) => {
@@ -75,9 +94,11 @@ export async function topUpAccount(
 
 /** Sets the models that an account may use. Absent: all. Tasks that are accepted already are made. */
 export async function setAccountModels(
-  deps: OperationDeps,
+  deps: ModelDeps,
   { name, models }: { readonly name: string; readonly models?: readonly ModelId[] },
 ): Done<AccountJson> {
+  const checked = checkModels(deps, models)
+  if (!checked.ok) return checked
   const change = { action: 'account.models', target: name, params: { models: models ?? null } }
   return audited(deps, change, async (client) => {
     await store.setModels(client, name, models)
@@ -111,7 +132,7 @@ export async function setAccountAlert(
 
 /** Sets models, limits and alert. Each has its own row of the audit. What is absent stays as it is. */
 export async function changeAccount(
-  deps: OperationDeps,
+  deps: ModelDeps,
   {
     name,
     models,

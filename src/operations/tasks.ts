@@ -3,7 +3,7 @@ import { defined } from '../domain/defined.ts'
 import { newTaskId } from '../domain/ids.ts'
 import { isoTime } from '../domain/isoTime.ts'
 import type { List } from '../domain/lists/list.ts'
-import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import { usualDurationMs } from '../domain/models/modelTable.ts'
 import { succeed } from '../domain/result.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
@@ -20,6 +20,7 @@ import type { TaskSummary, TimelineEvent } from '../store/tasks/readTaskDetail.t
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import type { RetryResult } from '../store/tasks/retryTask.ts'
 import * as retries from '../store/tasks/retryTask.ts'
+import type { ModelDeps } from './accounts.ts'
 import { accountNamed } from './accounts.ts'
 import { audited } from './audit.ts'
 import { csvOf } from '../domain/lists/csv.ts'
@@ -29,21 +30,20 @@ import { listed, missing, refuse } from './operation.ts'
 /** The record that the task's client sees, with its account and key. */
 export type TaskRow = TaskRecord & { readonly account: string; readonly key_id: string }
 
-export type ListTasksDeps = OperationDeps & {
-  readonly capabilities: () => CapabilityTable
+export type ListTasksDeps = ModelDeps & {
   /** Returns the address of a task's image. Absent: rows have no addresses. */
   readonly assetUrl?: (task: TaskView) => string | undefined
 }
 
 /** Lists tasks, newest first. */
 export async function listTasks(deps: ListTasksDeps, filter: TaskFilter): Done<List<TaskRow>> {
-  const { capabilities, assetUrl } = deps
+  const { assetUrl } = deps
   const matching = await matchingTasks(deps, filter)
   if (!matching.ok) return matching
-  const models = capabilities()
+  const models = deps.models()
   const data = matching.value.data.map(({ task, accountName, keyId }) => {
     const url = assetUrl?.(task)
-    const record = taskRecord(task, models[task.model].usualDurationMs, url ? { url } : undefined)
+    const record = taskRecord(task, usualDurationMs(models, task.model), url ? { url } : undefined)
     return { ...record, account: accountName, key_id: keyId }
   })
   return succeed({ ...matching.value, data })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Family } from '../domain/models/models.ts'
-import { families, familyOf, modelIds } from '../domain/models/models.ts'
+import { contractModels, families, modelsOf } from '../domain/models/models.ts'
 
 const name = z
   .string()
@@ -135,7 +135,7 @@ export const channelSettings = z.strictObject({
   paths: z
     .strictObject({ generate: path.optional(), edit: path.optional(), check: path.optional() })
     .optional(),
-  models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
+  models: z.partialRecord(z.enum(contractModels), z.string().min(1).max(200)).default({}),
   timeoutSeconds: z.number().min(1).max(3600).default(600),
   concurrencyMax: z.int().min(1).max(10_000).default(50),
   /** Whether the vendor does no work, and charges nothing, when it answers a 5xx itself. */
@@ -157,8 +157,8 @@ export function* channelFaults(
 ): Generator<Fault> {
   const { family, apiKeyEnv, apiKeyFile, apiKeyHeader = '', paths = {} } = channel
   const rules = channelRules[family]
-  for (const model of modelIds) {
-    if (channel.models[model] !== undefined && familyOf(model) !== family) {
+  for (const model of Object.keys(channel.models)) {
+    if (!modelsOf[family].some((each) => each === model)) {
       yield [['channels', index, 'models', model], 'is a model of another family']
     }
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { aspectRatios, inputMimeTypes, thinkingLevels, tierSizes } from '../domain/models/models.ts'
+import { inputMimeTypes, thinkingLevels } from '../domain/models/models.ts'
+import { aspectRatioField, sizeField } from './modelFields.ts'
 
 /**
  * The part of Google's `generateContent` request that Darkroom supports, in camelCase. Every object is
@@ -65,8 +66,8 @@ const generationConfig = z.strictObject({
     .exactOptional(),
   imageConfig: z
     .strictObject({
-      aspectRatio: z.enum(aspectRatios).exactOptional(),
-      imageSize: z.enum(tierSizes).exactOptional(),
+      aspectRatio: aspectRatioField().exactOptional(),
+      imageSize: sizeField('A').exactOptional(),
     })
     .exactOptional(),
   candidateCount: z.literal(1).exactOptional(),

@@ -5,8 +5,7 @@ import type { RequestFailure } from '../domain/failure.ts'
 import { invalidRequest } from '../domain/failure.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { camelCased, camelCaseKey, isArray } from '../domain/json.ts'
-import type { ImageMimeType, ModelOf } from '../domain/models/models.ts'
-import { modelsOf } from '../domain/models/models.ts'
+import type { ImageMimeType, ModelId } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type {
@@ -17,7 +16,7 @@ import type {
 } from '../domain/tasks/imageRequest.ts'
 import { wrongImage } from './wrongImage.ts'
 import { parseBody } from './parseFields.ts'
-import { modelNotFound, paramPath } from '../domain/requestFailures.ts'
+import { paramPath } from '../domain/requestFailures.ts'
 
 /**
  * Validates the body of a v1beta route. In the returned request, keys are in camelCase, and images are
@@ -26,7 +25,7 @@ import { modelNotFound, paramPath } from '../domain/requestFailures.ts'
  */
 export function parseContentRequest(
   route: ContentRoute,
-  model: ModelOf<'A'>,
+  model: ModelId,
   given: Json,
   images: readonly ReceivedImage[],
 ): Result<ParsedContent, RequestFailure> {
@@ -45,7 +44,6 @@ export function parseContentRequest(
   return succeed({
     request: {
       route,
-      family: 'A',
       model,
       action: images.length > 0 ? 'edit' : 'generate',
       ...defined({ size: imageSize, aspectRatio }),
@@ -70,12 +68,6 @@ type ParsedContent = {
 }
 
 export type ContentRoute = Extract<Route, `v1beta.${string}`>
-
-/** Returns the model that the path names. Only models of family A have this route. */
-export function parseContentModel(name: string): Result<ModelOf<'A'>, RequestFailure> {
-  const model = modelsOf.A.find((model) => model === name)
-  return model === undefined ? fail(modelNotFound(modelsOf.A)) : succeed(model)
-}
 
 /** Returns whether a path of the document leads to image data, in camelCase or snake_case. */
 export function isContentImagePath(path: readonly (string | number)[]): boolean {

@@ -4,7 +4,6 @@ import { invalidRequest } from '../domain/failure.ts'
 import {
   invalidValue,
   missingParameter,
-  modelNotFound,
   paramPath,
   unknownParameter,
 } from '../domain/requestFailures.ts'
@@ -34,9 +33,6 @@ function describe(issue: Issue, param: string, value: unknown): RequestFailure {
     return invalidRequest('invalid_json', null, 'The request body must be a JSON object.')
   }
   if (value === undefined) return missingParameter(param)
-  if (param === 'model' && typeof value === 'string') {
-    return modelNotFound(issue.code === 'invalid_value' ? issue.values.map(String) : [])
-  }
   return invalidValue(param, issue.message)
 }
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
-import { modelsOf, pixelSizes, qualities } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ReceivedImage, UnstoredRequest } from '../domain/tasks/imageRequest.ts'
+import { modelField, qualityField, sizeField } from './modelFields.ts'
 import { parseBody } from './parseFields.ts'
 import { missingParameter } from '../domain/requestFailures.ts'
 
@@ -39,14 +39,13 @@ export function parseEditsRequest(
 
 type CommonField = 'model' | 'prompt' | 'size' | 'quality'
 
-type Common = Pick<UnstoredRequest, 'family' | 'model' | 'size' | 'quality' | 'body'>
+type Common = Pick<UnstoredRequest, 'model' | 'size' | 'quality' | 'body'>
 
 /** The fields with a meaning. All others say what Darkroom does anyway, and are in no fingerprint. */
 function commonOf(request: Pick<z.infer<typeof generationsRequest>, CommonField>): Common {
   const { model, prompt, size: given, quality } = request
   const size = given === 'auto' ? undefined : given
   return {
-    family: 'B',
     model,
     ...defined({ size, quality }),
     body: { kind: 'prompt', prompt },
@@ -85,13 +84,10 @@ function onlyValue<Value extends string | number | boolean>(value: Value, why: s
 }
 
 const shared = {
-  model: z.enum(modelsOf.B),
+  model: modelField('B'),
   prompt: z.string().min(1),
-  size: z
-    .enum([...pixelSizes, 'auto'])
-    .optional()
-    .meta({ description: '`auto` is as good as no size.' }),
-  quality: z.enum(qualities).optional(),
+  size: sizeField('B', ['auto']).optional().meta({ description: '`auto` is as good as no size.' }),
+  quality: qualityField().optional(),
   ...fieldsOfClients,
 }
 

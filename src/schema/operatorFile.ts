@@ -1,30 +1,30 @@
 import { z } from 'zod'
 import type { Fault } from './channelSettings.ts'
 import { channelFaults, channelSettings } from './channelSettings.ts'
-import type { ImageSize, ModelId } from '../domain/models/models.ts'
+import { familyRules } from '../domain/models/familyRules.ts'
+import { createModelTable } from '../domain/models/modelTable.ts'
+import type { Family, ImageSize } from '../domain/models/models.ts'
 import {
   actions,
+  allQualities,
   aspectRatios,
-  imageSizes,
-  modelIds,
-  qualities,
+  contractModels,
   thinkingLevels,
 } from '../domain/models/models.ts'
-import { rulesOf } from '../domain/models/familyRules.ts'
 
 const credits = z.int().min(0).max(1_000_000_000)
 
 const price = z.strictObject({
-  model: z.enum(modelIds),
-  size: z.enum(imageSizes).optional(),
-  quality: z.enum(qualities).optional(),
+  model: z.enum(contractModels),
+  size: z.string().optional(),
+  quality: z.enum(allQualities).optional(),
   action: z.enum(actions).optional(),
   credits,
   creditsPerInputImage: credits.default(0),
 })
 
 const capabilities = z.strictObject({
-  sizes: z.array(z.enum(imageSizes)).optional(),
+  sizes: z.array(z.string()).optional(),
   /** Whether the size is sent upstream. Default: the built-in value, or true when `sizes` adds a size. */
   sizeIsSent: z.boolean().optional(),
   aspectRatios: z.array(z.enum(aspectRatios)).optional(),
@@ -36,7 +36,7 @@ const capabilities = z.strictObject({
 const fields = z.strictObject({
   channels: z.array(channelSettings).min(1).max(100),
   prices: z.array(price).max(1000).default([]),
-  capabilities: z.partialRecord(z.enum(modelIds), capabilities).default({}),
+  capabilities: z.partialRecord(z.enum(contractModels), capabilities).default({}),
 })
 
 /**
@@ -50,31 +50,37 @@ function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
     seen.add(channel.name)
     yield* channelFaults(index, channel)
   }
+  const models = createModelTable(file)
   for (const [index, { model, size }] of file.prices.entries()) {
-    if (size !== undefined) yield* foreignSizes(['prices', index, 'size'], model, [size])
+    const family = models.get(model)?.family
+    if (size !== undefined) yield* foreignSizes(['prices', index, 'size'], family, [size])
   }
-  for (const model of modelIds) {
-    const given = file.capabilities[model] ?? {}
+  for (const [id, given] of Object.entries(file.capabilities)) {
+    const model = models.get(id)
+    if (model === undefined || given === undefined) continue
     const { sizes = [], aspectRatios: ratios = [], thinkingLevels: levels = [] } = given
-    yield* foreignSizes(['capabilities', model, 'sizes'], model, sizes)
-    const rules = rulesOf(model)
+    yield* foreignSizes(['capabilities', id, 'sizes'], model.family, sizes)
+    const rules = familyRules[model.family]
     if (rules.aspectRatios.length === 0 && ratios.length > 0) {
-      yield [['capabilities', model, 'aspectRatios'], 'models of this family take none']
+      yield [['capabilities', id, 'aspectRatios'], 'models of this family take none']
     }
     if (rules.thinkingLevels.length === 0 && levels.length > 0) {
-      yield [['capabilities', model, 'thinkingLevels'], 'models of this family take none']
+      yield [['capabilities', id, 'thinkingLevels'], 'models of this family take none']
+    }
+    if (!model.sizeIsSent && model.sizes.length > 1) {
+      yield [['capabilities', id, 'sizeIsSent'], 'must be true for a choice of sizes']
     }
   }
 }
 
 function* foreignSizes(
   path: Fault[0],
-  model: ModelId,
+  family: Family | undefined,
   sizes: readonly ImageSize[],
 ): Generator<Fault> {
-  const known = rulesOf(model).sizes
-  if (sizes.some((size) => !known.includes(size))) {
-    yield [path, `models of this family take ${known.join(', ')}`]
+  const rules = family && familyRules[family]
+  if (rules !== undefined && !sizes.every((size) => rules.sizeForm.test(size))) {
+    yield [path, `models of this family take ${rules.sizeFormText}`]
   }
 }
 

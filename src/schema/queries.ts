@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { usageGroups } from '../domain/accounts/usageQuery.ts'
 import type { IdName } from '../domain/ids.ts'
 import { idForms } from '../domain/ids.ts'
-import { actions, modelIds } from '../domain/models/models.ts'
+import { actions } from '../domain/models/models.ts'
 import { publicStatuses } from '../domain/tasks/task.ts'
 import { instantParameter } from './instant.ts'
+import { modelField } from './modelFields.ts'
 
 const limitMax = 100
 const limitDefault = 20
@@ -49,7 +50,7 @@ export const createdBetween = {
 /** The query of `GET /v1/tasks`. */
 export const taskListQuery = pageQuery('task_id').extend({
   status: z.enum(publicStatuses).optional().meta({ description: 'Only tasks with this status.' }),
-  model: z.enum(modelIds).optional().meta({ description: 'Only tasks of this model.' }),
+  model: modelField().optional().meta({ description: 'Only tasks of this model.' }),
   action: z.enum(actions).optional().meta({ description: 'Only tasks with this action.' }),
   ...createdBetween,
 })

@@ -2,27 +2,15 @@ import { z } from 'zod'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { inputImagesMax, inputImagesMin } from '../domain/limits.ts'
-import {
-  actions,
-  aspectRatios,
-  familyOf,
-  imageSizes,
-  inputMimeTypes,
-  modelIds,
-  qualities,
-} from '../domain/models/models.ts'
-import { rulesOf } from '../domain/models/familyRules.ts'
+import { actions, inputMimeTypes } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ReceivedImage, UnstoredRequest } from '../domain/tasks/imageRequest.ts'
+import { aspectRatioField, modelField, qualityField, sizeField } from './modelFields.ts'
 import { wrongImage } from './wrongImage.ts'
 import { parseBody } from './parseFields.ts'
 
-/**
- * Validates the body of `POST /v1/images/tasks`. In a family without qualities, `quality` is allowed but has no
- * effect. So it is left out of the request, and requests that differ only in `quality` have the same
- * fingerprint.
- */
+/** Checks the form of the body of `POST /v1/images/tasks`. */
 export function parseTaskRequest(
   document: unknown,
   images: readonly ReceivedImage[],
@@ -35,11 +23,9 @@ export function parseTaskRequest(
   if (wrong !== undefined) return fail(wrong)
   const request: UnstoredRequest = {
     route: 'images.tasks',
-    family: familyOf(model),
     model,
     action,
-    ...defined({ size, aspectRatio: aspect_ratio }),
-    ...(rulesOf(model).qualities.length === 0 ? {} : defined({ quality })),
+    ...defined({ size, aspectRatio: aspect_ratio, quality }),
     body: { kind: 'prompt', prompt },
     inputs: images,
   }
@@ -63,7 +49,7 @@ const inputImage = z
   .meta({ id: 'InputImage' })
 
 const fields = z.strictObject({
-  model: z.enum(modelIds),
+  model: modelField(),
   action: z.enum(actions),
   prompt: z.string().min(1),
   input_images: z
@@ -72,16 +58,13 @@ const fields = z.strictObject({
     .max(inputImagesMax)
     .optional()
     .meta({ description: 'Required when `action` is `edit`, and absent otherwise.' }),
-  size: z.enum(imageSizes).optional().meta({
-    description:
-      'Family A: `1K`, `2K`, `4K`, as far as the model supports it. Family B: a size in pixels.',
+  size: sizeField().optional().meta({
+    description: 'As far as the model supports it. Family A: a tier. Family B: a size in pixels.',
   }),
-  aspect_ratio: z
-    .enum(aspectRatios)
+  aspect_ratio: aspectRatioField()
     .optional()
     .meta({ description: 'Family A only, as far as the model supports it.' }),
-  quality: z
-    .enum(qualities)
+  quality: qualityField()
     .optional()
     .meta({ description: 'Sent to the upstream for family B. No effect for family A.' }),
   n: z.literal(1).optional().meta({ description: 'One request makes one image.' }),
@@ -110,18 +93,11 @@ export const taskRequest = fields
  * the task is accepted.
  */
 function* crossRules(request: z.infer<typeof fields>): Generator<readonly [string, string]> {
-  const { sizes, aspectRatios: ratios } = rulesOf(request.model)
   const withImages = request.input_images !== undefined
   if (request.action === 'edit' && !withImages) {
     yield ['input_images', 'required when action is edit']
   }
   if (request.action === 'generate' && withImages) {
     yield ['input_images', 'must be omitted when action is generate']
-  }
-  if (request.size !== undefined && !sizes.includes(request.size)) {
-    yield ['size', `models of this family take ${sizes.join(', ')}`]
-  }
-  if (request.aspect_ratio !== undefined && ratios.length === 0) {
-    yield ['aspect_ratio', 'must be omitted with models of this family']
   }
 }

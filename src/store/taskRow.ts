@@ -18,7 +18,7 @@ export const failureSql = `case when failure_code is not null then json_strip_nu
  * whole seconds, as clients see it in every answer.
  */
 export const taskViewColumns = `
-  task.task_id as "taskId", task.account_id as "accountId", task.route, task.model, task.status,
+  task.task_id as "taskId", task.account_id as "accountId", task.route, task.family, task.model, task.status,
   task.credits, nullif(task.refunded, 0) as "refundedCredits",
   (floor(extract(epoch from task.created_at)) * 1000)::float8 as "createdAtMs",
   (extract(epoch from now()) * 1000)::float8 as "nowMs",

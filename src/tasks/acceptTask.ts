@@ -9,8 +9,8 @@ import type { RequestFailure } from '../domain/failure.ts'
 import { newTaskId } from '../domain/ids.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
-import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
+import type { AskedRequest, ImageRequest } from '../domain/tasks/imageRequest.ts'
+import { canonicalRequest, isSyncRoute, ofFamily } from '../domain/tasks/imageRequest.ts'
 import type { ParamNames } from '../domain/tasks/checkSupported.ts'
 import { checkSupported } from '../domain/tasks/checkSupported.ts'
 import type { TaskStart } from '../domain/tasks/taskStart.ts'
@@ -31,7 +31,7 @@ export type AcceptTaskDeps = TaskTermsDeps & {
 
 export type AcceptInput = {
   readonly caller: Caller
-  readonly request: ImageRequest
+  readonly request: AskedRequest
   /**
    * The upload that contains the request's images, from `openUpload`. Absent when the request has no images.
    */
@@ -59,12 +59,6 @@ export type Accepted = {
 
 type Answer = Result<Accepted, RequestFailure>
 
-/** The input of one acceptance, with its digests. It stays the same when the acceptance is tried again. */
-type Submission = AcceptInput & {
-  readonly fingerprint: Uint8Array
-  readonly keyDigest: Uint8Array | undefined
-}
-
 /**
  * Limit for the tries of one acceptance. Another try is needed only when the idempotency key was taken at the insert
  * of the task and is free after the lookup of the key. If that happens ten times in a row, something is wrong in the
@@ -77,17 +71,16 @@ const triesMax = 10
  * task on its way to a worker.
  *
  * If the idempotency key already names a task, only the requests are compared: the same request gets that task, and a
- * different request gets a conflict. Access, capabilities, cooldowns and balance matter only for a new task. Most keys
- * are new, so the key is looked up only when no new task was made.
+ * different request gets a conflict. Models, access, capabilities, cooldowns and balance matter only for a new task.
+ * Most keys are new, so the key is looked up only when no new task was made.
  */
 export async function acceptTask(deps: AcceptTaskDeps, input: AcceptInput): Promise<Answer> {
-  const submission = submissionOf(input)
-  const refusal = await checkRequest(deps, input)
+  const checked = await checkRequest(deps, input)
   for (let tries = 0; tries < triesMax; tries += 1) {
-    const answer = refusal === undefined ? await acceptNew(deps, submission) : fail(refusal)
+    const answer = checked.ok ? await acceptNew(deps, input, checked.value) : checked
     // The insert has seen that the key is free. A refusal has not looked.
-    if (refusal === undefined && answer !== 'key_taken') return answer
-    const earlier = await replay(deps, submission)
+    if (checked.ok && answer !== 'key_taken') return answer
+    const earlier = await replay(deps, input)
     if (earlier !== undefined) return earlier
     if (answer !== 'key_taken') return answer
   }
@@ -104,18 +97,11 @@ export async function answerWithoutTask(
   deps: AcceptTaskDeps,
   input: AcceptInput,
 ): Promise<Answer | undefined> {
-  const refusal = (await checkRequest(deps, input)) ?? (await checkMeans(deps, input))
+  const checked = await checkRequest(deps, input)
+  const refusal = checked.ok ? await checkMeans(deps, input.caller, checked.value) : checked.failure
   // The key comes last: who sees what an equal request has taken of the account also sees its task.
-  const earlier = await replay(deps, submissionOf(input))
+  const earlier = await replay(deps, input)
   return earlier ?? (refusal && refuse(deps, input.caller, refusal))
-}
-
-function submissionOf(input: AcceptInput): Submission {
-  return {
-    ...input,
-    fingerprint: sha256(canonicalRequest(input.request)),
-    keyDigest: input.idempotencyKey && sha256(input.idempotencyKey),
-  }
 }
 
 /** Answers with a refusal. Webhooks that name the event are told of the first one by a budget in its period. */
@@ -133,40 +119,48 @@ async function refuse(
 /** Returns why the account has too little left for this request, or `undefined`. Takes nothing of it. */
 async function checkMeans(
   deps: AcceptTaskDeps,
-  { caller, request }: AcceptInput,
+  caller: Caller,
+  request: ImageRequest,
 ): Promise<RequestFailure | undefined> {
   return refusalByMeans(await readMeans(deps.pool, caller), taskTerms(deps, request).credits)
 }
 
-/** Returns why the request is refused whatever the account has left, or `undefined`. */
+/** Returns the request for its model, or why it is refused whatever the account has left. */
 async function checkRequest(
   deps: AcceptTaskDeps,
   input: AcceptInput,
-): Promise<RequestFailure | undefined> {
-  return checkSupported(deps.capabilities, input) ?? (await checkRefused(deps, input.request))
+): Promise<Result<ImageRequest, RequestFailure>> {
+  const supported = checkSupported(deps.models, input)
+  if (!supported.ok) return supported
+  const refused = await checkRefused(deps, supported.value)
+  return refused === undefined ? supported : fail(refused)
 }
 
-/** Returns the answer for the task that the idempotency key names, or `undefined` when the key names no task. */
+/**
+ * Returns the answer for the task that the idempotency key names, or `undefined` when the key names no task. The requests
+ * are compared for the family of that task: its model may have gone since.
+ */
 async function replay(
   { pool }: AcceptTaskDeps,
-  { caller, keyDigest, fingerprint }: Submission,
+  { caller, request, idempotencyKey }: AcceptInput,
 ): Promise<Answer | undefined> {
-  if (keyDigest === undefined) return undefined
-  const named = await findKeyedTask(pool, caller.accountId, keyDigest)
+  if (idempotencyKey === undefined) return undefined
+  const named = await findKeyedTask(pool, caller.accountId, sha256(idempotencyKey))
   if (named === undefined) return undefined
-  if (!Buffer.from(named.fingerprint).equals(fingerprint)) {
+  const { taskId, createdAtMs, credits, family, fingerprint } = named
+  if (!Buffer.from(fingerprint).equals(fingerprintOf(ofFamily(request, family)))) {
     return fail({ tag: 'idempotency_key_reused' })
   }
-  const { taskId, createdAtMs, credits } = named
   return succeed({ taskId, createdAtMs, credits, replayed: true })
 }
 
 /** Makes a new task, unless the idempotency key is taken. */
 async function acceptNew(
   deps: AcceptTaskDeps,
-  submission: Submission,
+  { caller, idempotencyKey, uploadId, traceparent, requestId }: AcceptInput,
+  request: ImageRequest,
 ): Promise<Answer | 'key_taken'> {
-  const { caller, request, fingerprint, keyDigest, uploadId, traceparent, requestId } = submission
+  const keyDigest = idempotencyKey && sha256(idempotencyKey)
   const taskId = newTaskId()
   const terms = taskTerms(deps, request)
   const requiredCredits = terms.credits
@@ -174,13 +168,13 @@ async function acceptNew(
     taskId,
     caller,
     request,
-    fingerprint,
+    fingerprint: fingerprintOf(request),
     ...terms,
     ...defined({ keyDigest, uploadId, traceparent, requestId }),
   })
   switch (inserted.kind) {
     case 'inserted': {
-      deps.onAccepted(startOf(taskId, submission))
+      deps.onAccepted(startOf(taskId, caller, request, keyDigest))
       const { createdAtMs, requests } = inserted
       const { credits } = terms
       return succeed({ taskId, createdAtMs, credits, replayed: false, ...defined({ requests }) })
@@ -203,13 +197,19 @@ async function acceptNew(
 /** Returns the failure of a synchronous call that would find no channel, or `undefined`. */
 async function checkRefused(
   { refusedModels }: AcceptTaskDeps,
-  { route, model, family }: ImageRequest,
+  request: ImageRequest,
 ): Promise<RequestFailure | undefined> {
-  const failure = isSyncRoute(route) ? await refusedModels.failureOf(model) : undefined
-  return failure && { tag: 'task_ended', failure, family }
+  const isSync = isSyncRoute(request.route)
+  const failure = isSync ? await refusedModels.failureOf(request) : undefined
+  return failure && { tag: 'task_ended', failure, family: request.family }
 }
 
-function startOf(taskId: string, { caller, request, keyDigest }: Submission): TaskStart {
+function startOf(
+  taskId: string,
+  caller: Caller,
+  request: ImageRequest,
+  keyDigest: Uint8Array | undefined,
+): TaskStart {
   const { family, model, action, size, route } = request
   const digestHex = keyDigest && Buffer.from(keyDigest).toString('hex')
   return {
@@ -221,6 +221,10 @@ function startOf(taskId: string, { caller, request, keyDigest }: Submission): Ta
     sync: isSyncRoute(route),
     ...defined({ size, keyDigest: digestHex }),
   }
+}
+
+function fingerprintOf(request: ImageRequest): Uint8Array {
+  return sha256(canonicalRequest(request))
 }
 
 function sha256(content: string | Uint8Array): Uint8Array {

@@ -1,6 +1,7 @@
 import type { AwaitEndDeps } from './awaitEnd.ts'
 import { readWatched } from './awaitEnd.ts'
-import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import type { ModelTable } from '../domain/models/modelTable.ts'
+import { usualDurationMs } from '../domain/models/modelTable.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import { atFirstCall, endEventId, isEventDue, taskEventId } from '../domain/tasks/taskEvents.ts'
 
@@ -18,7 +19,7 @@ export type TaskEvent = { readonly id: number; readonly task: TaskView }
  * The progress is computed from the task's row and the time, so no query is needed while only the progress changes.
  */
 export async function* followTask(
-  deps: AwaitEndDeps & { readonly capabilities: CapabilityTable },
+  deps: AwaitEndDeps & { readonly models: ModelTable },
   taskId: string,
   signal: AbortSignal,
   lastId?: number,
@@ -30,15 +31,15 @@ export async function* followTask(
     let seenId = lastId
     while (row !== undefined) {
       const task = { ...row, nowMs: row.nowMs + performance.now() - readAtMs }
-      const { usualDurationMs } = deps.capabilities[task.model]
-      const id = taskEventId(task, usualDurationMs)
+      const usualMs = usualDurationMs(deps.models, task.model)
+      const id = taskEventId(task, usualMs)
       // The reader claims to have seen the end of the task, but the task has not ended. So `lastId` is wrong and is
       // ignored.
       if (seenId === endEventId && id !== endEventId) seenId = undefined
       // A short call can begin and end between two reads.
       const skipped = seenId === 0 && id === endEventId ? atFirstCall(task) : undefined
       if (skipped !== undefined) {
-        yield { id: taskEventId(skipped, usualDurationMs), task: skipped }
+        yield { id: taskEventId(skipped, usualMs), task: skipped }
       }
       if (isEventDue(seenId, id)) {
         seenId = id

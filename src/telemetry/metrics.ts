@@ -1,6 +1,5 @@
 import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import type { ModelId } from '../domain/models/models.ts'
-import { modelIds } from '../domain/models/models.ts'
 import type { DirectResult } from '../domain/tasks/directRun.ts'
 import { directResults } from '../domain/tasks/directRun.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
@@ -8,8 +7,11 @@ import type { Verdict } from '../domain/webhooks/retries.ts'
 import type { GaugeSources } from './gauges.ts'
 import { createGauges } from './gauges.ts'
 
-/** The sources of the gauges, and the operator's channels: their counters exist from the start. */
-export type MetricsSources = GaugeSources & { readonly channels?: readonly string[] }
+/** The sources of the gauges, and the operator's channels and models: their counters exist from the start. */
+export type MetricsSources = GaugeSources & {
+  readonly channels?: readonly string[]
+  readonly models?: readonly ModelId[]
+}
 
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -26,7 +28,7 @@ const gaugesNamedAsCounters = ['handles', 'requests', 'resources'].map(
  * names from fixed sets, channel names and route patterns as values, so the number of time series is limited.
  * `deploy/` contains alerts and a dashboard.
  */
-export function createMetrics({ channels = [], ...sources }: MetricsSources) {
+export function createMetrics({ channels = [], models = [], ...sources }: MetricsSources) {
   const registry = new Registry()
   // Metrics of process and event loop, such as `nodejs_eventloop_lag_…` and `process_resident_memory_bytes`.
   collectDefaultMetrics({ register: registry })
@@ -34,7 +36,7 @@ export function createMetrics({ channels = [], ...sources }: MetricsSources) {
   for (const name of gaugesNamedAsCounters) registry.removeSingleMetric(name)
   const refresh = createGauges(registry, sources)
   return {
-    ...createRecorders(registry, channels),
+    ...createRecorders(registry, channels, models),
     /** Returns all metrics in Prometheus' text format. Gauges that cannot be read are left out. */
     expose: async () => {
       await refresh()
@@ -52,7 +54,11 @@ const trySeconds = [0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 15]
  * Creates the counters and histograms in `registry`, and the functions that record in them what happens. These never
  * throw, and return at once.
  */
-export function createRecorders(registry: Registry, channels: readonly string[]) {
+export function createRecorders(
+  registry: Registry,
+  channels: readonly string[],
+  models: readonly ModelId[] = [],
+) {
   const registers = [registry]
   const counter = (name: string, help: string, labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers })
@@ -130,7 +136,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     unknownWords.inc({ channel }, 0)
     for (const labels of expectedOutcomes()) calls.inc({ channel, ...labels }, 0)
   }
-  for (const model of modelIds) {
+  for (const model of models) {
     refunds.inc({ model }, 0)
     refundedCredits.inc({ model }, 0)
   }
@@ -163,7 +169,9 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     startLeft: (reason: string) => startsLeft.inc({ reason }),
     directRun: (result: DirectResult) => directRuns.inc({ result }),
     putFailed: () => putsFailed.inc(),
-    refund: (model: ModelId, credits: number) => {
+    refund: (ofModel: ModelId, credits: number) => {
+      // A row may name any model.
+      const model = models.includes(ofModel) ? ofModel : 'unknown'
       refunds.inc({ model })
       refundedCredits.inc({ model }, credits)
     },

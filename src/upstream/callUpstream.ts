@@ -3,7 +3,7 @@ import { createAnswerBody } from './answerBody.ts'
 import { callOutcome } from './callOutcome.ts'
 import { callUrl, commonHeaders, readCredential } from './channelRequest.ts'
 import { defined } from '../domain/defined.ts'
-import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import type { ModelTable } from '../domain/models/modelTable.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import { createUpstreamConnections } from './upstreamConnections.ts'
@@ -14,7 +14,7 @@ import { createByteBudget } from '../bytes/byteBudget.ts'
 
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore
-  readonly capabilities: CapabilityTable
+  readonly models: ModelTable
   /** The secret of the identifiers by which vendors tell accounts apart. */
   readonly safetySecret: string
   /** Local directory for answers that are too large to keep in memory. Their files have no names. */
@@ -64,11 +64,11 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
 function preparedCall(
   call: UpstreamCall,
   credential: string,
-  { blobs, capabilities, safetySecret }: UpstreamCallerDeps,
+  { blobs, models, safetySecret }: UpstreamCallerDeps,
 ) {
   const { channel, model, request: asked, upstreamKey, timeoutMs, onSent, mayBegin, repeats } = call
   const { prepare, errorIn, requestIdIn } = familyAdapters[channel.family]
-  const { contentType, pieces, judge } = prepare(call, { capabilities, safetySecret })
+  const { contentType, pieces, judge } = prepare(call, { models, safetySecret })
   const headers = { ...commonHeaders(channel, credential), 'idempotency-key': upstreamKey }
   const body = requestBody(contentType, pieces, blobs, onSent)
   const url = callUrl(channel, asked.action, model)

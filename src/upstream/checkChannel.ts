@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { createAnswerBody } from './answerBody.ts'
 import { callUrl, commonHeaders, credentialHeader, readCredential } from './channelRequest.ts'
 import { defined } from '../domain/defined.ts'
-import { familyOf, modelIds } from '../domain/models/models.ts'
+import { modelsOf } from '../domain/models/models.ts'
 import type { Channel, channelCheckResults } from '../domain/upstream/channel.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
@@ -31,9 +31,7 @@ const checkMsMax = 5_000
  * with the same header and query as a paid call. The call takes at most five seconds. Follows no redirect.
  */
 export async function checkChannel(channel: Channel): Promise<ChannelCheck> {
-  const named = modelIds.find((model) => channel.models[model] !== undefined)
-  const model = named ?? modelIds.find((id) => familyOf(id) === channel.family)
-  if (model === undefined) throw new Error('Bug: a family without models')
+  const model = Object.keys(channel.models)[0] ?? modelsOf[channel.family][0]
   const url = callUrl(channel, 'check', model)
   const credential = await readCredential(channel)
   const asked = { url, header: Object.keys(credentialHeader(channel, ''))[0] ?? '' }

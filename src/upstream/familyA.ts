@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { defined } from '../domain/defined.ts'
 import type { Json, JsonObject, JsonPath } from '../domain/json.ts'
 import { camelCased, countOf, itemsOf, objectOf, textOf } from '../domain/json.ts'
-import type { Capabilities, CapabilityTable } from '../domain/models/capabilities.ts'
+import type { ModelTable } from '../domain/models/modelTable.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
@@ -16,12 +16,12 @@ import type { BodyPiece } from './requestBody.ts'
 /** Prepares one call of family A: `generateContent` of the Gemini API. */
 export function familyACall(
   { upstreamKey, channel, request }: UpstreamCall,
-  { capabilities }: { readonly capabilities: CapabilityTable },
+  { models }: { readonly models: ModelTable },
 ): FamilyCall {
   const names = publicNames(request.model, upstreamKey)
   return {
     contentType: 'application/json',
-    pieces: familyARequest(request, capabilities[request.model], channel.extraFields),
+    pieces: familyARequest(request, models, channel.extraFields),
     judge: async (answer) => await judgeFamilyA(answer, names),
   }
 }
@@ -182,14 +182,15 @@ function withParts(candidate: JsonObject, parts: readonly JsonObject[]): JsonObj
  */
 export function familyARequest(
   request: ImageRequest,
-  capabilities: Capabilities,
+  models: ModelTable,
   extraFields: JsonObject = {},
 ): readonly BodyPiece[] {
   const { body, inputs } = request
   const document: JsonObject =
     body.kind === 'prompt' ? promptDocument(body.prompt, inputs) : body.content
   const { generationConfig, ...others } = document
-  const config = configured(objectOf(generationConfig) ?? {}, request, capabilities)
+  const sendsSize = models.get(request.model)?.sizeIsSent !== false
+  const config = configured(objectOf(generationConfig) ?? {}, request, sendsSize)
   return piecesOf({ ...extraFields, ...others, ...config }, inputs)
 }
 
@@ -205,18 +206,14 @@ function promptDocument(prompt: string, inputs: ImageRequest['inputs']): JsonObj
  * Returns the generation config with size and aspect ratio. Sends `imageSize` only to models that know this
  * field. Other models answer with an error, even if the value is the one size that they make.
  */
-function configured(
-  config: JsonObject,
-  request: ImageRequest,
-  capabilities: Capabilities,
-): JsonObject {
+function configured(config: JsonObject, request: ImageRequest, sendsSize: boolean): JsonObject {
   const { imageConfig: _given, ...others } = config
   const { imageSize, aspectRatio, ...given } = objectOf(config['imageConfig']) ?? {}
   const size = request.size ?? imageSize
   const ratio = request.aspectRatio ?? aspectRatio
   const imageConfig: JsonObject = {
     ...given,
-    ...defined({ aspectRatio: ratio, imageSize: capabilities.sizeIsSent ? size : undefined }),
+    ...defined({ aspectRatio: ratio, imageSize: sendsSize ? size : undefined }),
   }
   const present = Object.keys(imageConfig).length > 0
   const generationConfig = { ...others, ...(present ? { imageConfig } : {}) }

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../domain/json.ts'
-import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import type { ModelTable } from '../domain/models/modelTable.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { ChannelPaths } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
@@ -22,7 +22,7 @@ export type FamilyAdapter = {
   /** Prepares the body of a call, and what judges its 2xx answer. */
   readonly prepare: (
     call: UpstreamCall,
-    deps: { readonly capabilities: CapabilityTable; readonly safetySecret: string },
+    deps: { readonly models: ModelTable; readonly safetySecret: string },
   ) => FamilyCall
   /** Returns the vendor's error from the document of an error body, or `undefined` when it is anything else. */
   readonly errorIn: (document: Json | undefined) => ParsedVendorError | undefined

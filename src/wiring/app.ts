@@ -77,6 +77,7 @@ export async function openApp(
       takesWrites: () => takesWrites(),
       state: () => sampleState(pool),
       channels: isWorker ? operatorSettings.channels.map(({ name }) => name) : [],
+      models: [...operatorSettings.models.keys()],
     })
     const { blobs, takesWrites } = watchPuts(stores.blobs, metrics.putFailed)
     return {

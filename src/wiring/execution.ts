@@ -32,7 +32,7 @@ export function createExecution(
   stopping: AbortSignal,
 ) {
   const { config, log, pool, temporal, operatorSettings } = app
-  const { channels, capabilities } = operatorSettings
+  const { channels, models } = operatorSettings
   const random = Math.random
   const processId = newProcessId()
   const dispatcher = createUpstreamConnections()
@@ -56,7 +56,7 @@ export function createExecution(
     processId,
     channels,
     beats,
-    callUpstream: createUpstreamCaller({ ...app, capabilities, tempDir: tmpdir(), dispatcher }),
+    callUpstream: createUpstreamCaller({ ...app, models, tempDir: tmpdir(), dispatcher }),
     places: createPlaces(random),
     largeRequests: createLargeRequests(),
     vendorCodes: createVendorCodes(app),

@@ -3,7 +3,7 @@ import { required } from '../config/environment.ts'
 import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { workflowIdOf } from '../domain/ids.ts'
-import { builtInCapabilities } from '../domain/models/capabilities.ts'
+import { createModelTable } from '../domain/models/modelTable.ts'
 import type { OperatorParts } from '../operations/operator.ts'
 
 /**
@@ -21,13 +21,11 @@ export function createOperatorParts(config: Config, environment: Environment): O
   return {
     pepper: () => required(config.keyPeppers?.[0], 'KEY_PEPPER'),
     lifetimes: config,
-    capabilities: () =>
-      operatorFilePath === undefined ? builtInCapabilities : settings().capabilities,
+    models: () => (operatorFilePath === undefined ? createModelTable() : settings().models),
     channels: () => (operatorFilePath === undefined ? [] : settings().channels),
     terms: () => {
-      const { channels, prices, capabilities } = settings()
-      const taskDeadlineMs = config.taskDeadlineSeconds * 1_000
-      return { channels, prices, capabilities, taskDeadlineMs }
+      const { channels, models } = settings()
+      return { channels, models, taskDeadlineMs: config.taskDeadlineSeconds * 1_000 }
     },
     checkChannel: async (name) => {
       const channel = settings().channels.find((each) => each.name === name)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { modelIds } from '../../src/domain/models/models.ts'
+import { contractModels } from '../../src/domain/models/models.ts'
 import { model as modelResponse, modelList } from '../../src/schema/answers/modelsAnswer.ts'
 import OpenAI from 'openai'
 import { until } from '../support/timing.ts'
@@ -42,7 +42,7 @@ describe('GET /v1/models', () => {
     const response = await get('/v1/models')
     const { object, data } = modelList.parse(await response.json())
     expect(object).toBe('list')
-    expect(data.map(({ id }) => id)).toEqual([...modelIds])
+    expect(data.map(({ id }) => id)).toEqual([...contractModels])
     const [a] = data
     expect(a).toMatchObject({ family: 'A', sizes: ['1K'], qualities: null, owned_by: 'darkroom' })
     expect(a?.aspect_ratios).toContain('16:9')
@@ -54,7 +54,7 @@ describe('GET /v1/models', () => {
     })
     const client = new OpenAI({ apiKey: account.secret, baseURL: `${service.url}/v1` })
     const listed = await client.models.list()
-    expect(listed.data.map(({ id }) => id)).toEqual([...modelIds])
+    expect(listed.data.map(({ id }) => id)).toEqual([...contractModels])
   })
 
   it.each([

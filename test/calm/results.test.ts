@@ -1,12 +1,13 @@
 import sharp from 'sharp'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { familyOf, modelIds } from '../../src/domain/models/models.ts'
+import { contractModels } from '../../src/domain/models/models.ts'
 import type { Submitted, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import { nativeImages } from '../support/clients/responses.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { calmService } from '../support/service/calmService.ts'
+import { modelOf } from '../support/models.ts'
 
 const service = await calmService()
 const client = createClient(service.url, (await service.account()).secret)
@@ -26,7 +27,7 @@ function assetOf(record: TaskRecord) {
   return asset
 }
 
-const cases = modelIds.flatMap((model) => [
+const cases = contractModels.flatMap((model) => [
   { model, action: 'generate', body: generateBody({ model }) },
   { model, action: 'edit', body: editBody({ model }) },
 ])
@@ -73,7 +74,7 @@ describe.each(cases)('$model $action [model-1, model-2]', ({ model, body }) => {
     const { url, mime_type } = assetOf(record)
     const { format } = await sharp(await bytesAt(url)).metadata()
     expect(`image/${format}`).toBe(mime_type)
-    expect(familyOf(model) === 'A' || mime_type === 'image/png').toBe(true)
+    expect(modelOf(model).family === 'A' || mime_type === 'image/png').toBe(true)
   })
 
   it('returns its native response with the image by URL, and at `/result` with the same bytes inline [record-7, lookup-5]', async () => {
@@ -84,7 +85,7 @@ describe.each(cases)('$model $action [model-1, model-2]', ({ model, body }) => {
     })
     expect(answer.headers.get('content-type')).toBe('application/json')
     const whole: unknown = await answer.json()
-    const { find, byUrl, inside } = nativeImages[familyOf(model)]
+    const { find, byUrl, inside } = nativeImages[modelOf(model).family]
     const image = { url, mimeType: mime_type, data }
     expect(find(record.result)).toMatchObject(byUrl(image))
     expect(find(whole)).toMatchObject(inside(image))

@@ -84,13 +84,13 @@ describe("an operator's override of sizes", () => {
     [pro, { sizes: ['1K'], sizeIsSent: false }, false],
     [pro, undefined, true],
   ] as const)('of %s with %j sends the size: %j', (model, override, sizeIsSent) => {
-    const { capabilities } = withFile({ capabilities: { [model]: override } })
-    expect(capabilities[model].sizeIsSent).toBe(sizeIsSent)
-    const [size] = capabilities[model].sizes
+    const { models } = withFile({ capabilities: { [model]: override } })
+    expect(models.get(model)?.sizeIsSent).toBe(sizeIsSent)
+    const size = models.get(model)?.sizes[0]
     const body = { kind: 'prompt', prompt: 'A fox' } as const
     const request = { route: 'images.tasks', family: 'A', model, action: 'generate' } as const
     const asked = { ...request, body, inputs: [], ...defined({ size }) }
-    const sent = JSON.stringify(familyARequest(asked, capabilities[model]))
+    const sent = JSON.stringify(familyARequest(asked, models))
     expect(sent.includes('imageSize')).toBe(sizeIsSent)
   })
 

@@ -1,6 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createAdminDocument } from '../../src/admin/operatorRoutes.ts'
+import { createModelTable } from '../../src/domain/models/modelTable.ts'
 import { createApiDocument } from '../../src/http/apiDocument.ts'
 import { routeGroups, routes } from '../../src/http/routes.ts'
 import { useTestApi } from '../support/http/testApi.ts'
@@ -11,7 +12,10 @@ const api = useTestApi()
 let source: string
 beforeAll(() => {
   source = JSON.stringify(
-    createApiDocument(routeGroups, { publicUrl: 'https://images.example.test' }),
+    createApiDocument(routeGroups, {
+      publicUrl: 'https://images.example.test',
+      models: createModelTable(),
+    }),
   )
 })
 

@@ -11,6 +11,7 @@ describe('the signature of an asset URL', () => {
     taskId: `task_${'a'.repeat(32)}`,
     accountId: 'a',
     route: 'images.tasks',
+    family: 'B',
     model: 'familyb-image-2-vip',
     status: 'succeeded',
     credits: 7,

@@ -54,7 +54,7 @@ it.each([
   ['family B', '/v1beta/models/familyb-image-2-vip:generateContent', 400, 'model_not_found'],
   ['no method', '/v1beta/models/familya-3-pro-image', 404, 'not_found'],
 ])('a content request is refused for %s', async (_what, path, status, code) => {
-  const response = await api.postJson(path, {})
+  const response = await api.postJson(path, { contents: [{ parts: [{ text: 'A fox' }] }] })
   expect(response.status).toBe(status)
   expect(errorResponse.parse(await response.json()).error.code).toBe(code)
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { accountCreditsMax } from '../../src/domain/accounts/account.ts'
+import { createModelTable } from '../../src/domain/models/modelTable.ts'
 import { createAccount, listAccounts, topUpAccount } from '../../src/operations/accounts.ts'
 import { listAudit } from '../../src/operations/audit.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
@@ -8,7 +9,7 @@ import { useTestDatabase } from '../support/database/testDatabase.ts'
 const database = useTestDatabase()
 
 function deps() {
-  return { pool: database.pool, actor: 'cli:test@host' } as const
+  return { pool: database.pool, actor: 'cli:test@host', models: createModelTable } as const
 }
 
 async function auditOf(target: string) {

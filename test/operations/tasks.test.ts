@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import { createModelTable } from '../../src/domain/models/modelTable.ts'
 import { newUploadId } from '../../src/domain/ids.ts'
 import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { cancelTasks, retryTasks } from '../../src/operations/manyTasks.ts'
@@ -29,8 +29,9 @@ beforeAll(async () => {
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 const terms = {
-  prices: [{ model: 'familyb-image-2-vip', credits: 25, creditsPerInputImage: 0 }],
-  capabilities: builtInCapabilities,
+  models: createModelTable({
+    prices: [{ model: 'familyb-image-2-vip', credits: 25, creditsPerInputImage: 0 }],
+  }),
   taskDeadlineMs: 60_000,
   channels: [],
 } as const

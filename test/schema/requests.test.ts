@@ -45,7 +45,6 @@ describe('a field that clients always send', () => {
     ['moderation', 'low', /"auto"/],
     ['stream', true, /false/],
     ['partial_images', 2, /0/],
-    ['size', '512x512', /1024x1024/],
     ['user', 'u'.repeat(513), /512/],
     ['user', 'ü'.repeat(257), /512/],
   ])(
@@ -101,11 +100,6 @@ describe('null', () => {
 
 it('a content request may have an empty list of tools, which has no effect [client-6]', () => {
   expect(contentOf({ tools: [] })).toEqual(contentOf({}))
-})
-
-it('a task of family A is the same request with any quality, which has no effect [task-10]', () => {
-  const plain = { ...task, model: 'familya-3-pro-image', size: '4K', aspect_ratio: '21:9' }
-  expect(parseTaskRequest({ ...plain, quality: 'high' }, [])).toEqual(parseTaskRequest(plain, []))
 })
 
 it('a content request is the same in either casing, and whatever the order of its keys', () => {

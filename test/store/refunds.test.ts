@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import { builtInPrices } from '../../src/domain/models/prices.ts'
 import { smallerPrices } from '../../src/domain/models/smallerPrices.ts'
 import type { AnswerMeta } from '../../src/domain/upstream/answerMeta.ts'
@@ -21,6 +20,7 @@ import {
   generateRequest,
 } from '../support/database/testAccept.ts'
 import { createTestAttempts, openAttempt, testMeta } from '../support/database/testAttempts.ts'
+import { modelOf } from '../support/models.ts'
 
 const world = useAttemptWorld()
 
@@ -189,10 +189,9 @@ describe('a settlement', () => {
 })
 
 it('the statement finds the price that the list says, for every size and around every border', async () => {
-  const { sizes } = builtInCapabilities['familyb-image-2-vip']
-  for (const size of sizes) {
-    const asked = { model: 'familyb-image-2-vip', size, action: 'edit', inputImages: 1 } as const
-    const list = smallerPrices(builtInPrices, { sizes }, asked)
+  const model = modelOf('familyb-image-2-vip')
+  for (const size of model.sizes) {
+    const list = smallerPrices(model, { size, action: 'edit', inputImages: 1 })
     const borders = list.flatMap(({ belowPixels }) => [belowPixels - 1, belowPixels])
     for (const pixels of [1, 1254 ** 2, ...borders, 2 ** 40]) {
       const { rows } = await world.pool.query<{ charge: number }>(

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import sharp from 'sharp'
 import { expect, it } from 'vitest'
-import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import { createModelTable } from '../../src/domain/models/modelTable.ts'
 import { answerImageKey } from '../../src/domain/upstream/answerMeta.ts'
 import { createUpstreamCaller } from '../../src/upstream/callUpstream.ts'
 import { createUpstreamConnections } from '../../src/upstream/upstreamConnections.ts'
@@ -44,7 +44,7 @@ async function openTasks() {
   )
   const blobs = createMemoryBlobs()
   const dispatcher = createUpstreamConnections()
-  const given = { blobs, capabilities: builtInCapabilities, safetySecret: 'secret' }
+  const given = { blobs, models: createModelTable(), safetySecret: 'secret' }
   const callUpstream = createUpstreamCaller({ ...given, tempDir: tempFolder(), dispatcher })
   const attempts = await createTestAttempts(pool, channels)
   const produce = createTestProduceImage({ attempts, blobs, channels, callUpstream })

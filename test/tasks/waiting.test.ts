@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import { createModelTable } from '../../src/domain/models/modelTable.ts'
 import { openMessages } from '../../src/store/connection/messages.ts'
 import { createTaskWatches } from '../../src/tasks/watchTasks.ts'
 import { awaitEnd } from '../../src/tasks/awaitEnd.ts'
@@ -31,7 +31,7 @@ async function openProcesses(polls: { readonly pollMs?: number } = { pollMs: 600
   onTestFinished(watches.close)
   const { announceEnd } = await open('sync_task')
   const attempts = await createTestAttempts(pool, undefined, ({ taskId }) => announceEnd(taskId))
-  return { deps: { pool, watches, capabilities: builtInCapabilities }, attempts }
+  return { deps: { pool, watches, models: createModelTable() }, attempts }
 }
 
 /** Returns the backends of PostgreSQL that listen for ends. */

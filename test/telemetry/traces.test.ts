@@ -22,6 +22,7 @@ function detailOf(
       taskId,
       accountId: 'acct_x',
       route: 'images.tasks',
+      family: 'B',
       model: 'familyb-image-2-vip',
       status: 'failed',
       credits: 1,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import { createModelTable } from '../../src/domain/models/modelTable.ts'
 import type { ContentDocument, ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { familyARequest, judgeFamilyA } from '../../src/upstream/familyA.ts'
 import type { AnswerVerdict } from '../../src/upstream/modelAnswer.ts'
@@ -146,7 +146,7 @@ function sent(request: Partial<ImageRequest>): unknown {
     inputs: [],
     ...request,
   }
-  const pieces = familyARequest(whole, builtInCapabilities[whole.model])
+  const pieces = familyARequest(whole, createModelTable())
   return JSON.parse(
     pieces.map((piece) => (piece.kind === 'text' ? piece.text : piece.input.blobKey)).join(''),
   )

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
-import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import { createModelTable } from '../../src/domain/models/modelTable.ts'
 import { createUpstreamCaller } from '../../src/upstream/callUpstream.ts'
 
 /** largeAnswers.test.ts runs this. It makes `count` calls at once and stores each image, as a worker does. */
@@ -9,7 +9,7 @@ const timeoutMs = 120_000
 const blobs = await createFileBlobStore(directory)
 const caller = createUpstreamCaller({
   blobs,
-  capabilities: builtInCapabilities,
+  models: createModelTable(),
   safetySecret: 'a secret',
   tempDir,
 })

@@ -4,7 +4,6 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { readOperatorSettings } from '../../src/config/operatorSettings.ts'
 import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
-import { modelIds } from '../../src/domain/models/models.ts'
 import { checkChannel } from '../../src/upstream/checkChannel.ts'
 import { redPixelPng } from '../support/images.ts'
 import { tempFolder } from '../support/tempFolder.ts'
@@ -37,7 +36,7 @@ async function openChannel(name: string) {
   const { channels } = readOperatorSettings(path, { withKeys: true }, { [variable]: 'vendor-key' })
   const [channel] = channels
   if (channel === undefined) throw new Error(`No channel ${name} in examples/channels`)
-  const model = modelIds.find((id) => channel.models[id] !== undefined)
+  const [model] = Object.keys(channel.models)
   if (model === undefined) throw new Error(`The channel ${name} names no model`)
 
   const call = async (given: Partial<Channel> = {}, action: 'generate' | 'edit' = 'generate') => {

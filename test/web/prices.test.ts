@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
-import type { ModelId } from '../../src/domain/models/models.ts'
-import { actions, familyOf, modelIds, qualities } from '../../src/domain/models/models.ts'
+import { createModelTable } from '../../src/domain/models/modelTable.ts'
 import type { Price } from '../../src/domain/models/prices.ts'
-import { builtInPrices, creditsOf, priceList } from '../../src/domain/models/prices.ts'
-import { shownPrices } from '../../src/domain/models/shownPrices.ts'
-import { defined } from '../../src/domain/defined.ts'
+import { creditsOf } from '../../src/domain/models/prices.ts'
+import { requestsOf, shownPrices } from '../../src/domain/models/shownPrices.ts'
 
 type ShownCredits = (model: object, request: object, images: number) => number | undefined
 
@@ -26,30 +23,19 @@ const operatorPrices: readonly Price[] = [
   },
 ]
 
-function requestsOf(model: ModelId) {
-  const given = familyOf(model) === 'A' ? [] : qualities
-  return [undefined, ...builtInCapabilities[model].sizes].flatMap((size) =>
-    [undefined, ...given].flatMap((quality) =>
-      actions.map((action) => ({ model, action, ...defined({ size, quality }) })),
-    ),
-  )
-}
-
 describe('the price that the playground shows', () => {
   it.each([
-    ['built-in prices', builtInPrices],
-    ['prices of an operator', priceList(operatorPrices)],
+    ['built-in prices', []],
+    ['prices of an operator', operatorPrices],
   ])('is what a submit holds, for every request: %s', (_what, prices) => {
-    for (const model of modelIds) {
-      const shown = shownPrices(prices, model, builtInCapabilities[model]).map(
-        ({ creditsPerInputImage, ...line }) => ({
-          ...line,
-          credits_per_input_image: creditsPerInputImage,
-        }),
-      )
+    for (const model of createModelTable({ prices }).values()) {
+      const shown = shownPrices(model).map(({ creditsPerInputImage, ...line }) => ({
+        ...line,
+        credits_per_input_image: creditsPerInputImage,
+      }))
       for (const request of requestsOf(model)) {
         const inputImages = request.action === 'edit' ? 3 : 0
-        const held = creditsOf(prices, { ...request, inputImages })
+        const held = creditsOf(model, { ...request, inputImages })
         expect([request, pageModels.creditsOf({ prices: shown }, request, 3)]).toEqual([
           request,
           held,

@@ -3,7 +3,7 @@ import { adminRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../adminParts.ts'
 import { defined } from '../../domain/defined.ts'
 import { taskFailureCodes } from '../../domain/failure.ts'
-import { modelIds } from '../../domain/models/models.ts'
+import { modelForm, modelFormText } from '../../domain/models/models.ts'
 import { succeed } from '../../domain/result.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
 import * as manyTasks from '../../operations/manyTasks.ts'
@@ -23,7 +23,7 @@ import { createdBetween, pageQuery } from '../../schema/queries.ts'
 /** Which tasks. A field that is absent matches every task. */
 const filter = {
   account: anyText.optional().meta({ description: 'The name of an account.' }),
-  model: z.enum(modelIds).optional(),
+  model: z.string().regex(modelForm, { error: modelFormText }).optional(),
   ...createdBetween,
 }
 const failureCode = z.enum(taskFailureCodes).optional()
@@ -60,7 +60,7 @@ export const taskRoutes: readonly AdminRoute[] = [
     description: '`Accept: text/csv` returns the same tasks, and their number.',
     input: listed,
     answer: [200, 'Records of tasks.', listOf(taskRow)],
-    errors: ['model_not_found', 'not_found'],
+    errors: ['not_found'],
     run: ({ operator, input }) => tasks.listTasks(operator, listOptions(input)),
     csv: async ({ operator, input }) => {
       const list = await tasks.listTasks(operator, listOptions(input))

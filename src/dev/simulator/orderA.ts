@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { assertNever } from '../../domain/assertNever.ts'
-import { aspectRatios } from '../../domain/models/models.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { AnswerFault } from './faults.ts'
@@ -12,7 +11,7 @@ import { sourceOf } from './order.ts'
 const tierFactors = { '512': 0.5, '1K': 1, '2K': 2, '4K': 4 }
 
 /** The pixels of the 1K tier, as the vendor documents them. */
-const pixels1K: Readonly<Record<(typeof aspectRatios)[number], readonly [number, number]>> = {
+const pixels1K: Readonly<Record<string, readonly [number, number]>> = {
   '1:1': [1024, 1024],
   '1:4': [512, 2048],
   '1:8': [384, 3072],
@@ -29,6 +28,13 @@ const pixels1K: Readonly<Record<(typeof aspectRatios)[number], readonly [number,
   '21:9': [1584, 672],
 }
 
+/** Returns sides in another ratio, with about the pixels of the 1K tier, in whole steps of 16. */
+function squareAs(ratio: string): readonly [number, number] {
+  const [wide = 1, high = 1] = ratio.split(':').map(Number)
+  const sideOf = (part: number) => Math.round((1024 * Math.sqrt(part)) / 16) * 16
+  return [sideOf(wide / high), sideOf(high / wide)]
+}
+
 const partSchema = z.strictObject({
   text: z.string().optional(),
   inlineData: z.strictObject({ mimeType: z.string(), data: z.string() }).optional(),
@@ -36,7 +42,10 @@ const partSchema = z.strictObject({
   thoughtSignature: z.string().optional(),
 })
 const imageConfigSchema = z.strictObject({
-  aspectRatio: z.enum(aspectRatios).default('1:1'),
+  aspectRatio: z
+    .string()
+    .regex(/^[1-9]\d?:[1-9]\d?$/)
+    .default('1:1'),
   imageSize: z.enum(['512', '1K', '2K', '4K']).default('1K'),
 })
 const generationConfigSchema = z.strictObject({
@@ -84,7 +93,8 @@ export function readOrderA(model: string, body: unknown): OrderRead {
     .findLast((text) => text !== '')
   if (prompt === undefined) return fail('The request holds no text.')
   const { responseModalities, imageConfig, seed } = generationConfig
-  const [width, height] = pixels1K[imageConfig.aspectRatio]
+  const { aspectRatio } = imageConfig
+  const [width, height] = pixels1K[aspectRatio] ?? squareAs(aspectRatio)
   const factor = tierFactors[imageConfig.imageSize]
   const text = { text: 'Here is your image.', thoughtSignature: signatureOf(`text ${prompt}`) }
   const textBefore = responseModalities.includes('TEXT') ? [text] : []

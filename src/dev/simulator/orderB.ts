@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { allQualities } from '../../domain/models/models.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { OrderRead, SourceImage } from './order.ts'
 import { sourceOf } from './order.ts'
@@ -11,7 +12,7 @@ const requestSchema = z.strictObject({
   prompt: z.string().min(1),
   n: z.int().min(1).max(10).default(1),
   size: z.string().default('auto'),
-  quality: z.enum(['low', 'medium', 'high', 'auto']).default('auto'),
+  quality: z.enum(allQualities).default('auto'),
   background: z.enum(['transparent', 'opaque', 'auto']).default('auto'),
   output_format: z.enum(['png', 'jpeg', 'webp']).default('png'),
   output_compression: z.int().min(0).max(100).default(100),

@@ -1,7 +1,7 @@
-import type { AspectRatio, ImageSize, ModelId, ThinkingLevel } from './models.ts'
+import type { AspectRatio, ContractModel, ImageSize, ThinkingLevel } from './models.ts'
 import { aspectRatios, pixelSizes, thinkingLevels } from './models.ts'
 
-/** What one model can do. The operator's file can override it for each model. */
+/** What one model takes and how long it takes. The operator's file can override it for each model. */
 export type Capabilities = {
   /** The accepted values of `size`. */
   readonly sizes: readonly ImageSize[]
@@ -16,8 +16,6 @@ export type Capabilities = {
   /** The usual duration of one call. Used only for `progress`. */
   readonly usualDurationMs: number
 }
-
-export type CapabilityTable = Readonly<Record<ModelId, Capabilities>>
 
 const commonRatios: readonly AspectRatio[] = [
   '1:1',
@@ -37,7 +35,7 @@ const commonRatios: readonly AspectRatio[] = [
  * model pages. Gemini 2.5 answers 400 to any thinking, 3.1 to every level but two
  * (https://ai.google.dev/gemini-api/docs/image-generation).
  */
-export const builtInCapabilities: CapabilityTable = {
+export const builtInCapabilities: Readonly<Record<ContractModel, Capabilities>> = {
   'familya-2.5-flash-image': {
     sizes: ['1K'],
     sizeIsSent: false,
@@ -87,7 +85,7 @@ export type CapabilityOverride = {
   readonly [Field in keyof Capabilities]?: Capabilities[Field] | undefined
 }
 
-/** Returns the built-in capabilities of a model, replaced by the operator's values where there are any. */
+/** Returns capabilities, replaced by the operator's values where there are any. */
 export function overrideCapabilities(
   builtIn: Capabilities,
   override: CapabilityOverride,

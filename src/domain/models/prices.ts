@@ -1,5 +1,5 @@
-import type { Action, ImageSize, ModelId, Quality } from './models.ts'
-import { rulesOf } from './familyRules.ts'
+import type { Action, Family, ImageSize, ModelId, Quality } from './models.ts'
+import { familyRules } from './familyRules.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 
 /**
@@ -16,17 +16,20 @@ export type Price = {
   readonly creditsPerInputImage: number
 }
 
+/** What has prices: a model, with its own lines alone. */
+export type Priced = { readonly family: Family; readonly prices: readonly Price[] }
+
 /** The fields of a request that decide its price. */
-export type PricedRequest = Pick<ImageRequest, 'model' | 'size' | 'quality' | 'action'> & {
+export type PricedRequest = Pick<ImageRequest, 'size' | 'quality' | 'action'> & {
   readonly inputImages: number
 }
 
 /**
- * Returns the price of a request: the price of the first line that applies. Returns `undefined` when no line
- * applies, which cannot happen with the built-in lines in the list: each model has one that always applies.
+ * Returns the price of a request: the price of the first line that applies. Returns `undefined` when no line applies. A
+ * process does not start with a model that such a request can name.
  */
-export function creditsOf(prices: readonly Price[], request: PricedRequest): number | undefined {
-  const price = lineOf(prices, request)
+export function creditsOf(model: Priced, request: PricedRequest): number | undefined {
+  const price = lineOf(model, request)
   return price && price.credits + price.creditsPerInputImage * request.inputImages
 }
 
@@ -34,31 +37,25 @@ export function creditsOf(prices: readonly Price[], request: PricedRequest): num
  * Returns the size of a request that decides its price. A request without a size costs as much as the default size of
  * its family. Where there is none, the vendor chooses the size.
  */
-export function pricedSize({
-  model,
-  size,
-}: Pick<PricedRequest, 'model' | 'size'>): ImageSize | undefined {
-  return size ?? rulesOf(model).defaultSize
+export function pricedSize(
+  { family }: Pick<Priced, 'family'>,
+  size: ImageSize | undefined,
+): ImageSize | undefined {
+  return size ?? familyRules[family].defaultSize
 }
 
 /** Returns the first line that applies to a request. */
 export function lineOf(
-  prices: readonly Price[],
+  model: Priced,
   request: Omit<PricedRequest, 'inputImages'>,
 ): Price | undefined {
-  const size = pricedSize(request)
-  return prices.find(
+  const size = pricedSize(model, request.size)
+  return model.prices.find(
     (line) =>
-      line.model === request.model &&
       (line.size === undefined || line.size === size) &&
       (line.quality === undefined || line.quality === request.quality) &&
       (line.action === undefined || line.action === request.action),
   )
-}
-
-/** Returns the operator's lines, followed by the built-in lines. */
-export function priceList(operatorPrices: readonly Price[]): readonly Price[] {
-  return [...operatorPrices, ...builtInPrices]
 }
 
 const vip = 'familyb-image-2-vip'

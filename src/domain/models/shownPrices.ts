@@ -1,8 +1,7 @@
-import type { Capabilities } from './capabilities.ts'
 import { defined } from '../defined.ts'
-import type { ImageSize, ModelId } from './models.ts'
-import { actions } from './models.ts'
-import { rulesOf } from './familyRules.ts'
+import { familyRules } from './familyRules.ts'
+import type { Model } from './modelTable.ts'
+import type { ImageSize } from './models.ts'
 import type { Price } from './prices.ts'
 import { lineOf } from './prices.ts'
 
@@ -11,16 +10,14 @@ import { lineOf } from './prices.ts'
  * without a field matches any value of it, and an entry with a field does not match a request without it. This
  * always yields what `creditsOf` would hold. Lines that no request can reach are left out.
  */
-export function shownPrices(
-  prices: readonly Price[],
-  model: ModelId,
-  { sizes }: Pick<Capabilities, 'sizes'>,
-): readonly Price[] {
-  const own = prices.filter((line) => line.model === model)
-  const { defaultSize } = rulesOf(model)
-  const isNamed = own.some(({ size }) => size !== undefined && size === defaultSize)
-  const shown = isNamed ? withoutDefaultSize(own, sizes, defaultSize) : own
-  const reached = new Set(requestsOf(model, sizes).map((request) => lineOf(shown, request)))
+export function shownPrices(model: Model): readonly Price[] {
+  const { prices, sizes, family } = model
+  const { defaultSize } = familyRules[family]
+  const isNamed = prices.some(({ size }) => size !== undefined && size === defaultSize)
+  const shown = isNamed ? withoutDefaultSize(prices, sizes, defaultSize) : prices
+  const reached = new Set(
+    requestsOf(model).map((request) => lineOf({ family, prices: shown }, request)),
+  )
   return shown.filter((line) => reached.has(line))
 }
 
@@ -47,11 +44,14 @@ function withoutDefaultSize(
 }
 
 /** Returns one request for each combination of the fields by which the line of a request is chosen. */
-function requestsOf(model: ModelId, sizes: readonly ImageSize[]) {
-  const { qualities } = rulesOf(model)
+export function requestsOf({
+  sizes,
+  qualities,
+  actions,
+}: Pick<Model, 'sizes' | 'qualities' | 'actions'>) {
   return [undefined, ...sizes].flatMap((size) =>
     [undefined, ...qualities].flatMap((quality) =>
-      actions.map((action) => ({ model, action, ...defined({ size, quality }) })),
+      actions.map((action) => ({ action, ...defined({ size, quality }) })),
     ),
   )
 }

@@ -1,6 +1,6 @@
-import type { Capabilities } from './capabilities.ts'
+import type { Model } from './modelTable.ts'
 import { pixelsOf } from './models.ts'
-import type { Price, PricedRequest } from './prices.ts'
+import type { Priced, PricedRequest } from './prices.ts'
 import { creditsOf, pricedSize } from './prices.ts'
 
 /** What a task costs when its image has fewer pixels than this: at most what the request holds. */
@@ -19,18 +19,17 @@ export type SmallerPrice = { readonly belowPixels: number; readonly credits: num
  * the vendor then chooses the size.
  */
 export function smallerPrices(
-  prices: readonly Price[],
-  { sizes }: Pick<Capabilities, 'sizes'>,
+  model: Priced & Pick<Model, 'sizes'>,
   request: PricedRequest,
 ): readonly SmallerPrice[] {
-  const asked = pricedSize(request)
-  const hold = creditsOf(prices, request)
+  const asked = pricedSize(model, request.size)
+  const hold = creditsOf(model, request)
   if (asked === undefined || hold === undefined) return []
-  const askedPixels = pixelsOf[asked]
+  const askedPixels = pixelsOf(asked)
   const smaller = new Map<number, number>()
-  for (const size of sizes) {
-    const pixels = pixelsOf[size]
-    const credits = creditsOf(prices, { ...request, size }) ?? hold
+  for (const size of model.sizes) {
+    const pixels = pixelsOf(size)
+    const credits = creditsOf(model, { ...request, size }) ?? hold
     if (pixels < askedPixels) {
       smaller.set(pixels, Math.min(hold, credits, smaller.get(pixels) ?? hold))
     }

@@ -2,8 +2,13 @@ import type { Caller } from '../accounts/account.ts'
 import type { RequestFailure } from '../failure.ts'
 import { invalidRequest } from '../failure.ts'
 import { objectOf, textOf } from '../json.ts'
-import type { CapabilityTable } from '../models/capabilities.ts'
-import type { ImageRequest } from './imageRequest.ts'
+import type { Model, ModelTable } from '../models/modelTable.ts'
+import { qualities } from '../models/models.ts'
+import { modelNotFound } from '../requestFailures.ts'
+import type { Result } from '../result.ts'
+import { fail, succeed } from '../result.ts'
+import type { AskedRequest, ImageRequest } from './imageRequest.ts'
+import { familyOfRoute, ofFamily } from './imageRequest.ts'
 
 /**
  * The names, in error messages, of the fields that some models do not support. The v1beta routes pass the paths that
@@ -22,31 +27,46 @@ const snakeCaseNames: ParamNames = {
 
 type Asked = {
   readonly caller: Caller
-  readonly request: Pick<ImageRequest, 'model' | 'size' | 'aspectRatio' | 'body'>
+  readonly request: AskedRequest
   /** Absent: `size` and `aspect_ratio`. */
   readonly paramNames?: ParamNames
 }
 
 /**
- * Checks whether the account may use the model, then whether the model supports the request. Returns the
- * failure, or `undefined` when the request is supported.
+ * Checks whether there is such a model on the route, whether the account may use it, and whether it supports the
+ * request. Returns the request for this model, or the failure.
  */
 export function checkSupported(
-  capabilities: CapabilityTable,
+  models: ModelTable,
   { caller, request, paramNames = snakeCaseNames }: Asked,
+): Result<ImageRequest, RequestFailure> {
+  const family = familyOfRoute(request.route)
+  const available = [...models.values()].filter(
+    (each) => family === undefined || each.family === family,
+  )
+  const model = available.find(({ id }) => id === request.model)
+  if (model === undefined) return fail(modelNotFound(available.map(({ id }) => id)))
+  if (caller.models !== undefined && !caller.models.includes(model.id)) {
+    const message = 'This account has no access to the requested model.'
+    return fail({ tag: 'access_denied', message })
+  }
+  const failure = checkValues(model, request, paramNames)
+  return failure === undefined ? succeed(ofFamily(request, model.family)) : fail(failure)
+}
+
+function checkValues(
+  model: Model,
+  { size, aspectRatio, quality, body }: AskedRequest,
+  names: ParamNames,
 ): RequestFailure | undefined {
-  const { model, size, aspectRatio } = request
-  if (caller.models !== undefined && !caller.models.includes(model)) {
-    return { tag: 'access_denied', message: 'This account has no access to the requested model.' }
+  if (size !== undefined && !model.sizes.includes(size))
+    return notSupported(names.size, model.sizes)
+  if (aspectRatio !== undefined && !model.aspectRatios.includes(aspectRatio)) {
+    return notSupported(names.aspectRatio, model.aspectRatios)
   }
-  const supported = capabilities[model]
-  if (size !== undefined && !supported.sizes.includes(size)) {
-    return notSupported(paramNames.size, supported.sizes)
-  }
-  if (aspectRatio !== undefined && !supported.aspectRatios.includes(aspectRatio)) {
-    return notSupported(paramNames.aspectRatio, supported.aspectRatios)
-  }
-  return checkThinking(request.body, supported.thinkingLevels, paramNames)
+  const known = model.qualities.length > 0 ? model.qualities : qualities
+  if (quality !== undefined && !known.includes(quality)) return notSupported('quality', known)
+  return checkThinking(body, model.thinkingLevels, names)
 }
 
 /** A vendor refuses thinking that its model does not know, but only after the task was accepted. */

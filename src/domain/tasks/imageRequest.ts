@@ -1,6 +1,7 @@
 import { defined } from '../defined.ts'
 import type { JsonObject, JsonPath } from '../json.ts'
 import { sortedJson } from '../json.ts'
+import { familyRules } from '../models/familyRules.ts'
 import type {
   Action,
   AspectRatio,
@@ -22,28 +23,33 @@ export type InputImage = {
 }
 
 /**
- * The routes of requests, and whether the client waits for the image there. The route is part of the fingerprint,
- * so the same idempotency key on two routes is a conflict.
+ * The routes of requests, whether the client waits for the image there, and the family whose models they take. The route
+ * is part of the fingerprint, so the same idempotency key on two routes is a conflict.
  */
 const routes = {
-  'images.tasks': 'asynchronous',
-  'images.generations': 'synchronous',
-  'images.edits': 'synchronous',
-  'v1beta.generateContent': 'synchronous',
-  'v1beta.asyncGenerateContent': 'asynchronous',
-} as const
+  'images.tasks': ['asynchronous', undefined],
+  'images.generations': ['synchronous', 'B'],
+  'images.edits': ['synchronous', 'B'],
+  'v1beta.generateContent': ['synchronous', 'A'],
+  'v1beta.asyncGenerateContent': ['asynchronous', 'A'],
+} as const satisfies Readonly<Record<string, readonly [string, Family | undefined]>>
 export type Route = keyof typeof routes
+
+/** Returns the family whose models a route takes. Undefined: it takes those of each. */
+export function familyOfRoute(route: Route): Family | undefined {
+  return routes[route][1]
+}
 
 /**
  * Returns whether the client waits for the image on this route. Such a task waits in the memory of workers, and the
  * client is told of an upstream's refusal soon.
  */
 export function isSyncRoute(route: Route): boolean {
-  return routes[route] === 'synchronous'
+  return routes[route][0] === 'synchronous'
 }
 
 /** The routes on which the client waits for the image. */
-export const syncRoutes: readonly string[] = Object.entries(routes).flatMap(([route, kind]) =>
+export const syncRoutes: readonly string[] = Object.entries(routes).flatMap(([route, [kind]]) =>
   kind === 'synchronous' ? [route] : [],
 )
 
@@ -76,6 +82,18 @@ export type ImageRequest = {
   readonly inputs: readonly InputImage[]
 }
 
+/** A request as it was asked: its model may be unknown, and with it the family. */
+export type AskedRequest = Omit<ImageRequest, 'family'>
+
+/**
+ * Returns a request for a model of this family. Where a family has no qualities, `quality` has no effect and is left out,
+ * so that requests which differ only in it have the same fingerprint.
+ */
+export function ofFamily({ quality, ...request }: AskedRequest, family: Family): ImageRequest {
+  const hasQualities = familyRules[family].qualities.length > 0
+  return { ...request, family, ...(hasQualities ? defined({ quality }) : {}) }
+}
+
 /** One whole image of a request. It is not stored yet. */
 export type ReceivedImage = {
   /** The keys and indices that lead to the image in the request. */
@@ -85,8 +103,8 @@ export type ReceivedImage = {
   readonly content: Uint8Array
 }
 
-/** A validated request. Its images are not stored yet. */
-export type UnstoredRequest = Omit<ImageRequest, 'inputs'> & {
+/** A request of the right form. Its images are not stored yet. */
+export type UnstoredRequest = Omit<AskedRequest, 'inputs'> & {
   readonly inputs: readonly ReceivedImage[]
 }
 

@@ -1,7 +1,7 @@
 import type { TaskFailure } from '../failure.ts'
 import type { JsonObject } from '../json.ts'
 import type { Route } from './imageRequest.ts'
-import type { ImageMimeType, ModelId } from '../models/models.ts'
+import type { Family, ImageMimeType, ModelId } from '../models/models.ts'
 import type { NativeResponse } from '../upstream/nativeResponse.ts'
 
 /** The statuses in a task's row. `expired` is not among them: `publicStatus` computes it. */
@@ -25,6 +25,7 @@ export type TaskView = {
   readonly taskId: string
   readonly accountId: string
   readonly route: Route
+  readonly family: Family
   readonly model: ModelId
   readonly status: TaskStatus
   /** The price, which was held when the task was accepted. */

@@ -27,13 +27,14 @@ export function taskEventId(task: Timed, usualDurationMs: number): number {
  * Returns `undefined` for a task that has never been processing.
  */
 export function atFirstCall(ended: TaskView): TaskView | undefined {
-  const { taskId, accountId, route, model, credits, createdAtMs, startedAtMs, processingAtMs } =
-    ended
+  const { taskId, accountId, route, family, model, credits, createdAtMs } = ended
+  const { startedAtMs, processingAtMs } = ended
   if (processingAtMs === undefined) return undefined
   return {
     taskId,
     accountId,
     route,
+    family,
     model,
     status: 'processing',
     credits,

@@ -1,6 +1,5 @@
 import { hardEndGraceMs } from '../limits.ts'
-import type { CapabilityTable } from '../models/capabilities.ts'
-import type { Price } from '../models/prices.ts'
+import type { ModelTable } from '../models/modelTable.ts'
 import { creditsOf } from '../models/prices.ts'
 import type { SmallerPrice } from '../models/smallerPrices.ts'
 import { smallerPrices } from '../models/smallerPrices.ts'
@@ -9,11 +8,7 @@ import { channelsOf, longestTimeoutMs } from '../upstream/channel.ts'
 import type { ImageRequest } from './imageRequest.ts'
 
 export type TaskTermsDeps = {
-  /**
-   * Contains a price for every request that the capabilities allow. This is checked when the process starts.
-   */
-  readonly prices: readonly Price[]
-  readonly capabilities: CapabilityTable
+  readonly models: ModelTable
   readonly taskDeadlineMs: number
   readonly channels: readonly Channel[]
 }
@@ -33,15 +28,16 @@ export type TaskTerms = {
  * price for the request.
  */
 export function taskTerms(deps: TaskTermsDeps, request: ImageRequest): TaskTerms {
-  const { prices, capabilities } = deps
+  const model = deps.models.get(request.model)
   const priced = { ...request, inputImages: request.inputs.length }
-  const credits = creditsOf(prices, priced)
-  if (credits === undefined) throw new Error(`Bug: a request of ${request.model} has no price`)
+  const credits = model && creditsOf(model, priced)
+  if (model === undefined || credits === undefined)
+    throw new Error(`Bug: a request of ${request.model} has no price`)
   const deadlineMs = deps.taskDeadlineMs
   const timeoutMs = longestTimeoutMs(channelsOf(deps.channels, request.family))
   return {
     credits,
-    smallerPrices: smallerPrices(prices, capabilities[request.model], priced),
+    smallerPrices: smallerPrices(model, priced),
     deadlineMs,
     hardEndMs: hardEndMs(deadlineMs, timeoutMs),
   }

@@ -1,5 +1,4 @@
 import { assertNever } from '../../domain/assertNever.ts'
-import { familyOf } from '../../domain/models/models.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { chargedCredits } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
@@ -58,7 +57,7 @@ function answerFailed(
   { tasks }: ApiParts,
   task: TaskView,
 ): HttpFailure | undefined {
-  const { failure, route, taskId, model, rejection } = task
+  const { failure, route, taskId, family, model, rejection } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
   context.state.retryIsUnsafe = failure.workPossible || failure.cause === 'cancelled'
   if (failure.cause === 'refused' || failure.cause === 'operator_fault') tasks.noteRefusal(model)
@@ -68,5 +67,5 @@ function answerFailed(
     sendJson(context, 200, rejection)
     return undefined
   }
-  return { tag: 'task_ended', failure, family: familyOf(model) }
+  return { tag: 'task_ended', failure, family }
 }

@@ -1,4 +1,4 @@
-import { familyOf } from '../../domain/models/models.ts'
+import { usualDurationMs } from '../../domain/models/modelTable.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { chargedCredits } from '../../domain/tasks/task.ts'
 import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.ts'
@@ -10,8 +10,8 @@ import type { ApiParts } from '../apiParts.ts'
 
 /** Returns the record of a task as clients see it, with its result if it has one. */
 export function recordOf(parts: RecordParts, task: TaskView): TaskRecord {
-  const { usualDurationMs } = parts.config.capabilities[task.model]
-  return taskRecord(task, usualDurationMs, publishedResult(parts, task))
+  const usualMs = usualDurationMs(parts.config.models, task.model)
+  return taskRecord(task, usualMs, publishedResult(parts, task))
 }
 
 type RecordParts = Pick<ApiParts, 'config' | 'signingKeys'>
@@ -24,7 +24,7 @@ function publishedResult(parts: RecordParts, task: TaskView): PublishedResult | 
   if (native === undefined) return { url }
   return {
     url,
-    native: nativeByUrl(familyOf(task.model), native, { url, mimeType: asset.mimeType }),
+    native: nativeByUrl(task.family, native, { url, mimeType: asset.mimeType }),
   }
 }
 

@@ -1,9 +1,5 @@
 import type { ContentRoute } from '../../schema/contentRequest.ts'
-import {
-  isContentImagePath,
-  parseContentModel,
-  parseContentRequest,
-} from '../../schema/contentRequest.ts'
+import { isContentImagePath, parseContentRequest } from '../../schema/contentRequest.ts'
 import type { AccountRoute } from '../authenticate.ts'
 import { accountRoute } from '../authenticate.ts'
 import { answerAsync } from '../answers/answerAsync.ts'
@@ -14,19 +10,18 @@ import type { Receive } from '../intake/submit.ts'
 import { submitHandler } from '../intake/submit.ts'
 import { idempotencyKey } from '../intake/idempotencyKey.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
-import { modelsOf } from '../../domain/models/models.ts'
 import { contentResponse } from '../../schema/answers/nativeAnswer.ts'
 import { contentRequest } from '../../schema/contentFields.ts'
+import { modelField } from '../../schema/modelFields.ts'
 import { submitErrors, syncErrors } from '../errorTable.ts'
 import type { Route } from '../route.ts'
 import { json } from '../route.ts'
 import { submitTaskRoute } from './submitTask.ts'
 import { syncImages } from './syncImages.ts'
-import { z } from 'zod'
 
 const shared = {
   method: 'POST',
-  params: { model: z.enum(modelsOf.A) },
+  params: { model: modelField('A') },
   headers: idempotencyKey,
   body: json(contentRequest),
 } as const satisfies Partial<AccountRoute>
@@ -80,14 +75,12 @@ function underV1(route: Route<ApiParts>): Route<ApiParts> {
   }
 }
 
-/** Receives the body of one of the routes. The model that the path names is checked before any of it is read. */
+/** Receives the body of one of the routes. */
 function receiveContent(route: ContentRoute): Receive {
   return async (context, options) => {
-    const model = parseContentModel(context.params['model'] ?? '')
-    if (!model.ok) return model
     const received = await receiveJson(context, options, isContentImagePath, 'either')
     if (!received.ok) return received
     const { document, images } = received.value
-    return parseContentRequest(route, model.value, document, images)
+    return parseContentRequest(route, context.params['model'] ?? '', document, images)
   }
 }

@@ -1,12 +1,11 @@
-import { z } from 'zod'
 import type { Caller } from '../../domain/accounts/account.ts'
-import type { ModelId } from '../../domain/models/models.ts'
-import { actions, familyOf, modelIds } from '../../domain/models/models.ts'
-import { rulesOf } from '../../domain/models/familyRules.ts'
+import { familyRules } from '../../domain/models/familyRules.ts'
+import type { Model } from '../../domain/models/modelTable.ts'
 import type { Price } from '../../domain/models/prices.ts'
 import { shownPrices } from '../../domain/models/shownPrices.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { model, modelList } from '../../schema/answers/modelsAnswer.ts'
+import { modelField } from '../../schema/modelFields.ts'
 import type { ApiParts } from '../apiParts.ts'
 import { jsonRoute } from '../extensionRoute.ts'
 
@@ -17,7 +16,7 @@ export const listModelsRoute = jsonRoute({
   summary: 'List the models that the account may use, with their prices',
   answer: [200, 'Every model that the account may use.', modelList],
   run: async (parts, { caller }) =>
-    succeed({ object: 'list', data: modelsOf(caller).map((id) => modelJson(parts, id)) }),
+    succeed({ object: 'list', data: modelsOf(parts, caller).map(modelJson) }),
 })
 
 /** Answers for a model that the account may not use as if it did not exist. */
@@ -26,17 +25,17 @@ export const getModelRoute = jsonRoute({
   path: '/v1/models/{model}',
   id: 'getModel',
   summary: 'Read one model with its prices',
-  params: { model: z.enum(modelIds) },
+  params: { model: modelField() },
   answer: [200, 'The model.', model],
   errors: ['unknown_model'],
   run: async (parts, { context, caller }) => {
-    const asked = modelsOf(caller).find((id) => id === context.params['model'])
-    return asked === undefined ? fail({ tag: 'unknown_model' }) : succeed(modelJson(parts, asked))
+    const asked = modelsOf(parts, caller).find(({ id }) => id === context.params['model'])
+    return asked === undefined ? fail({ tag: 'unknown_model' }) : succeed(modelJson(asked))
   },
 })
 
-function modelsOf({ models }: Caller): readonly ModelId[] {
-  return models === undefined ? modelIds : modelIds.filter((id) => models.includes(id))
+function modelsOf({ config }: ApiParts, { models }: Caller): readonly Model[] {
+  return [...config.models.values()].filter(({ id }) => models?.includes(id) !== false)
 }
 
 /**
@@ -45,20 +44,19 @@ function modelsOf({ models }: Caller): readonly ModelId[] {
  */
 const createdAtSeconds = Date.UTC(2026, 0) / 1000
 
-function modelJson({ config }: ApiParts, model: ModelId): object {
-  const { sizes, aspectRatios } = config.capabilities[model]
-  const rules = rulesOf(model)
+function modelJson(model: Model): object {
+  const { id, family, actions, sizes, aspectRatios, qualities } = model
   return {
-    id: model,
+    id,
     object: 'model',
     created: createdAtSeconds,
     owned_by: 'darkroom',
-    family: familyOf(model),
+    family,
     actions,
     sizes,
-    aspect_ratios: rules.aspectRatios.length > 0 ? aspectRatios : null,
-    qualities: rules.qualities.length > 0 ? rules.qualities : null,
-    prices: shownPrices(config.prices, model, { sizes }).map(priceJson),
+    aspect_ratios: familyRules[family].aspectRatios.length > 0 ? aspectRatios : null,
+    qualities: qualities.length > 0 ? qualities : null,
+    prices: shownPrices(model).map(priceJson),
   }
 }
 

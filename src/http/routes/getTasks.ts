@@ -2,7 +2,7 @@ import { defined } from '../../domain/defined.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { taskList } from '../../schema/answers/recordAnswer.ts'
 import { taskListQuery } from '../../schema/queries.ts'
-import { invalidValue } from '../../domain/requestFailures.ts'
+import { invalidValue, modelNotFound } from '../../domain/requestFailures.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { jsonRoute } from '../extensionRoute.ts'
 
@@ -19,6 +19,8 @@ export const listTasksRoute = jsonRoute({
   run: async (parts, { caller, input }) => {
     const { created_after: createdAfter, created_before: createdBefore } = input
     const { status, model, action, limit, after } = input
+    const { models } = parts.config
+    if (model !== undefined && !models.has(model)) return fail(modelNotFound([...models.keys()]))
     const page = await parts.reads.listOwnTasks(caller.accountId, {
       limit,
       ...defined({ status, model, action, createdAfter, createdBefore, after }),

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { requestsPeriods } from '../../domain/accounts/accountLimits.ts'
-import { modelIds } from '../../domain/models/models.ts'
 
 const count = z.int().min(0)
 const credits = count
@@ -16,7 +15,7 @@ export const account = z
       held: credits.meta({ description: 'Held by requests that have not ended.' }),
       spent: credits.meta({ description: 'Charged since the account exists.' }),
     }),
-    models: z.array(z.enum(modelIds)).nullable().meta({
+    models: z.array(z.string()).nullable().meta({
       description: 'The models that the account may use. Null: all.',
     }),
     limits: z

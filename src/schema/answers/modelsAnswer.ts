@@ -1,19 +1,12 @@
 import { z } from 'zod'
-import {
-  actions,
-  aspectRatios,
-  families,
-  imageSizes,
-  modelIds,
-  qualities,
-} from '../../domain/models/models.ts'
+import { actions, families } from '../../domain/models/models.ts'
 
 const credits = z.int().min(0)
 
 const price = z
   .object({
-    size: z.enum(imageSizes).optional(),
-    quality: z.enum(qualities).optional(),
+    size: z.string().optional(),
+    quality: z.string().optional(),
     action: z.enum(actions).optional(),
     credits: credits.meta({ description: 'The credits that a request holds.' }),
     credits_per_input_image: credits.meta({ description: 'Added for each source image.' }),
@@ -27,18 +20,18 @@ const price = z
 /** The answer of `GET /v1/models/{model}`. */
 export const model = z
   .object({
-    id: z.enum(modelIds),
+    id: z.string(),
     object: z.literal('model'),
     created: z.int().meta({ description: 'Unix time in seconds. The same for every model.' }),
     owned_by: z.string(),
     family: z.enum(families),
     actions: z.array(z.enum(actions)),
-    sizes: z.array(z.enum(imageSizes)).meta({ description: 'The accepted values of `size`.' }),
-    aspect_ratios: z.array(z.enum(aspectRatios)).nullable().meta({
+    sizes: z.array(z.string()).meta({ description: 'The accepted values of `size`.' }),
+    aspect_ratios: z.array(z.string()).nullable().meta({
       description:
         'The accepted values of `aspect_ratio`. Null: the model does not take the field.',
     }),
-    qualities: z.array(z.enum(qualities)).nullable().meta({
+    qualities: z.array(z.string()).nullable().meta({
       description: 'The accepted values of `quality`. Null: the field has no effect.',
     }),
     prices: z.array(price),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { taskFailureCodes } from '../../domain/failure.ts'
 import { idForms } from '../../domain/ids.ts'
-import { inputMimeTypes, modelIds } from '../../domain/models/models.ts'
+import { inputMimeTypes } from '../../domain/models/models.ts'
 import { publicStatuses } from '../../domain/tasks/task.ts'
 import { listOf } from './listAnswer.ts'
 import { contentByUrl, imagesByUrl } from './nativeAnswer.ts'
@@ -35,7 +35,7 @@ const asset = z.object({
 
 const fields = z.object({
   task_id: taskId,
-  model: z.enum(modelIds),
+  model: z.string(),
   status: z.enum(publicStatuses).meta({
     description:
       '`succeeded`, `failed` and `expired` are ends. A succeeded task becomes `expired` when its image is deleted, after 24 hours by default.',

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { modelIds } from '../../domain/models/models.ts'
 
 const count = z.int().min(0)
 
@@ -22,7 +21,7 @@ export const usage = z
         start_time: z.iso.datetime().optional().meta({
           description: 'The start of the day in UTC. Present when grouped by day.',
         }),
-        model: z.enum(modelIds).optional().meta({ description: 'Present when grouped by model.' }),
+        model: z.string().optional().meta({ description: 'Present when grouped by model.' }),
         key_id: z.string().optional().meta({ description: 'Present when grouped by key.' }),
         ...counts,
       }),

@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { modelIds } from '../../domain/models/models.ts'
 import { account as publicAccount } from '../answers/accountAnswer.ts'
 
 const credits = z.int()
 /** Models that an account may use. */
-export const models = z.array(z.enum(modelIds)).min(1)
+export const models = z.array(z.string()).min(1)
 
 export const account = z
   .object({

@@ -1,10 +1,12 @@
 import type { Pool } from 'pg'
+import type { Family } from '../../domain/models/models.ts'
 import { isKept } from '../taskRow.ts'
 
 /** The task that an idempotency key names. */
 export type KeyedTask = {
   readonly taskId: string
   readonly createdAtMs: number
+  readonly family: Family
   readonly fingerprint: Uint8Array
   /** The price of the task. */
   readonly credits: number
@@ -29,7 +31,7 @@ export async function findKeyedTask(
 
 /** Rounds `created_at` down to a full second, because clients see whole seconds in every answer. */
 const findSql = `
-  select t.task_id as "taskId", t.fingerprint, t.credits,
+  select t.task_id as "taskId", t.family, t.fingerprint, t.credits,
     (floor(extract(epoch from t.created_at)) * 1000)::float8 as "createdAtMs"
   from idempotency_key k join task t using (task_id)
   where k.account_id = $1 and k.key_digest = $2 and ${isKept}`

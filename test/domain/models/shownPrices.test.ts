@@ -1,17 +1,10 @@
 import { array, assert, constantFrom, nat, property, record } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { defined } from '../../../src/domain/defined.ts'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
-import {
-  actions,
-  familyOf,
-  imageSizes,
-  modelIds,
-  qualities,
-} from '../../../src/domain/models/models.ts'
+import { createModelTable } from '../../../src/domain/models/modelTable.ts'
+import { actions, pixelSizes, qualities, tierSizes } from '../../../src/domain/models/models.ts'
 import type { Price } from '../../../src/domain/models/prices.ts'
-import { creditsOf, priceList } from '../../../src/domain/models/prices.ts'
-import { shownPrices } from '../../../src/domain/models/shownPrices.ts'
+import { creditsOf } from '../../../src/domain/models/prices.ts'
+import { requestsOf, shownPrices } from '../../../src/domain/models/shownPrices.ts'
 
 type Request = Parameters<typeof creditsOf>[1]
 
@@ -26,10 +19,10 @@ function found(shown: readonly Price[], request: Request): number | undefined {
 }
 
 const some = <Value>(...values: readonly Value[]) => constantFrom(undefined, ...values)
-const modelsWithSizes = modelIds.filter((model) => builtInCapabilities[model].sizes.length > 1)
+const models = [...createModelTable().values()].filter(({ sizes }) => sizes.length > 1)
 const line = record({
-  model: constantFrom(...modelsWithSizes),
-  size: some(...imageSizes),
+  model: constantFrom(...models.map(({ id }) => id)),
+  size: some(...tierSizes, ...pixelSizes),
   quality: some(...qualities),
   action: some(...actions),
   credits: nat(500),
@@ -39,22 +32,13 @@ const line = record({
 describe('the shown prices', () => {
   it('are what a submit holds, for every price list and every request [account-4]', () => {
     assert(
-      property(array(line, { maxLength: 12 }), (operatorPrices) => {
-        const prices = priceList(operatorPrices)
-        for (const model of modelIds) {
-          const { sizes } = builtInCapabilities[model]
-          const shown = shownPrices(prices, model, { sizes })
-          for (const size of [undefined, ...sizes])
-            for (const quality of familyOf(model) === 'A' ? [undefined] : [undefined, ...qualities])
-              for (const action of actions) {
-                const request: Request = {
-                  model,
-                  action,
-                  inputImages: 3,
-                  ...defined({ size, quality }),
-                }
-                expect(found(shown, request)).toBe(creditsOf(prices, request))
-              }
+      property(array(line, { maxLength: 12 }), (prices) => {
+        for (const model of createModelTable({ prices }).values()) {
+          const shown = shownPrices(model)
+          for (const asked of requestsOf(model)) {
+            const request: Request = { ...asked, inputImages: 3 }
+            expect(found(shown, request)).toBe(creditsOf(model, request))
+          }
         }
       }),
       { numRuns: 300 },

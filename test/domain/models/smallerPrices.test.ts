@@ -1,32 +1,30 @@
 import { describe, expect, it } from 'vitest'
 import { defined } from '../../../src/domain/defined.ts'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import type { GivenModels } from '../../../src/domain/models/modelTable.ts'
 import type { ImageSize } from '../../../src/domain/models/models.ts'
-import { modelIds } from '../../../src/domain/models/models.ts'
+import { contractModels } from '../../../src/domain/models/models.ts'
 import type { Price, PricedRequest } from '../../../src/domain/models/prices.ts'
-import { builtInPrices, creditsOf } from '../../../src/domain/models/prices.ts'
+import { creditsOf } from '../../../src/domain/models/prices.ts'
 import { smallerPrices } from '../../../src/domain/models/smallerPrices.ts'
+import { modelOf } from '../../support/models.ts'
 
 const pro = 'familya-3-pro-image'
 const flash = 'familya-3.1-flash-image'
 const web = 'familyb-image-2-web'
 const vip = 'familyb-image-2-vip'
 
-type Asked = Partial<PricedRequest> & Pick<PricedRequest, 'model'>
+type Asked = Partial<PricedRequest> & { readonly model: string }
 
-function pricesOf(
-  asked: Asked,
-  prices: readonly Price[] = builtInPrices,
-  { sizes }: { readonly sizes: readonly ImageSize[] } = builtInCapabilities[asked.model],
-) {
-  return smallerPrices(prices, { sizes }, { action: 'generate', inputImages: 0, ...asked })
+const requestOf = (asked: Asked) => ({ action: 'generate', inputImages: 0, ...asked }) as const
+
+function pricesOf(asked: Asked, given: GivenModels = {}) {
+  return smallerPrices(modelOf(asked.model, given), requestOf(asked))
 }
 
 /** What an image of so many pixels costs: what a settlement charges. */
-function chargeOf(asked: Asked, width: number, height: number, prices = builtInPrices) {
-  const request = { action: 'generate', inputImages: 0, ...asked } as const
-  const smaller = pricesOf(asked, prices).find(({ belowPixels }) => width * height < belowPixels)
-  return smaller?.credits ?? creditsOf(prices, request)
+function chargeOf(asked: Asked, width: number, height: number, given: GivenModels = {}) {
+  const smaller = pricesOf(asked, given).find(({ belowPixels }) => width * height < belowPixels)
+  return smaller?.credits ?? creditsOf(modelOf(asked.model, given), requestOf(asked))
 }
 
 const priced = (model: Price['model'], ...credits: readonly (readonly [ImageSize, number])[]) =>
@@ -78,33 +76,35 @@ describe('an image that is smaller than asked', () => {
       ['2K', '2048x2048', '3840x2160'],
       ['2048x2048', '2K'],
     ] as const) {
-      expect(pricesOf(asked, prices, { sizes })).toEqual([{ belowPixels: 5806080, credits: 50 }])
+      expect(pricesOf(asked, { prices, capabilities: { [web]: { sizes } } })).toEqual([
+        { belowPixels: 5806080, credits: 50 },
+      ])
     }
   })
 
   it('costs the hold where a smaller size costs as much or more, and less where a still smaller one does', () => {
     const prices = priced(flash, ['1K', 70], ['2K', 40], ['4K', 60])
     const asked = { model: flash, size: '4K' } as const
-    expect(pricesOf(asked, prices)).toEqual([
+    expect(pricesOf(asked, { prices })).toEqual([
       { belowPixels: 2936013, credits: 60 },
       { belowPixels: 11744052, credits: 40 },
     ])
-    expect(chargeOf(asked, 1024, 1024, prices)).toBe(60)
-    expect(chargeOf(asked, 2048, 2048, prices)).toBe(40)
+    expect(chargeOf(asked, 1024, 1024, { prices })).toBe(60)
+    expect(chargeOf(asked, 2048, 2048, { prices })).toBe(40)
   })
 
   it('costs what a size costs that the model has, and never that of another', () => {
-    const sizes = ['2048x2048', '3840x2160'] as const
-    expect(pricesOf({ model: web, size: '3840x2160' }, builtInPrices, { sizes })).toEqual([
+    const capabilities = { [web]: { sizes: ['2048x2048', '3840x2160'] } }
+    expect(pricesOf({ model: web, size: '3840x2160' }, { capabilities })).toEqual([
       { belowPixels: 5806080, credits: 60 },
     ])
-    expect(pricesOf({ model: web, size: '2048x2048' }, builtInPrices, { sizes })).toEqual([])
+    expect(pricesOf({ model: web, size: '2048x2048' }, { capabilities })).toEqual([])
   })
 })
 
 it('nothing is written for a request whose image costs the same in every size', () => {
-  const asked = modelIds.flatMap((model) =>
-    [undefined, ...builtInCapabilities[model].sizes].map((size) => ({
+  const asked = contractModels.flatMap((model) =>
+    [undefined, ...modelOf(model).sizes].map((size) => ({
       model,
       ...defined({ size }),
     })),

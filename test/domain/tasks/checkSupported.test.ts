@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
-import type { ModelOf } from '../../../src/domain/models/models.ts'
+import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import { checkSupported } from '../../../src/domain/tasks/checkSupported.ts'
 
 const caller = { accountId: 'acct_1', keyId: 'key_1' }
@@ -12,11 +11,13 @@ const paramNames = {
 }
 
 /** Returns the field that is not supported, or `undefined`. */
-function refused(model: ModelOf<'A'>, thinkingConfig: object): string | null | undefined {
+function refused(model: string, thinkingConfig: object): string | null | undefined {
   const content = { contents: [], generationConfig: { thinkingConfig: { ...thinkingConfig } } }
-  const request = { model, body: { kind: 'content', content } } as const
-  const failure = checkSupported(builtInCapabilities, { caller, request, paramNames })
-  return failure?.tag === 'invalid_request' ? failure.param : undefined
+  const body = { kind: 'content', content } as const
+  const route = 'v1beta.generateContent'
+  const request = { route, model, action: 'generate', body, inputs: [] } as const
+  const checked = checkSupported(createModelTable(), { caller, request, paramNames })
+  return checked.ok || checked.failure.tag !== 'invalid_request' ? undefined : checked.failure.param
 }
 
 describe('thinking that the model does not know is refused before a task is made', () => {
@@ -32,5 +33,29 @@ describe('thinking that the model does not know is refused before a task is made
     ['familya-3-pro-image', { thinkingLevel: 'LOW' }, undefined],
   ] as const)('%s %j: %s [content-3]', (model, thinkingConfig, param) => {
     expect(refused(model, thinkingConfig)).toBe(param)
+  })
+})
+
+describe('a request for a model', () => {
+  const body = { kind: 'prompt', prompt: 'A lighthouse' } as const
+  const asked = { route: 'images.tasks', action: 'generate', body, inputs: [] } as const
+  const check = (given: object) =>
+    checkSupported(createModelTable(), {
+      caller,
+      request: { ...asked, model: 'familyb-image-2-vip', ...given },
+    })
+
+  it('is told which sizes the model takes [client-2]', () => {
+    const message: unknown = expect.stringMatching(/1024x1024/)
+    const failure = { code: 'invalid_value', param: 'size', message }
+    expect(check({ size: '512x512' })).toMatchObject({ failure })
+    expect(check({ route: 'images.edits', size: '512x512' })).toMatchObject({ failure })
+  })
+
+  it('of family A is the same with any quality, which has no effect [task-10]', () => {
+    const plain = { model: 'familya-3-pro-image', size: '4K', aspectRatio: '21:9' }
+    expect(check(plain)).toMatchObject({ ok: true })
+    expect(check({ ...plain, quality: 'high' })).toEqual(check(plain))
+    expect(check({ ...plain, quality: 'best' })).toMatchObject({ failure: { param: 'quality' } })
   })
 })

@@ -9,6 +9,7 @@ const queued: TaskView = {
   taskId: `task_${'a'.repeat(32)}`,
   accountId: 'acct',
   route: 'images.tasks',
+  family: 'B',
   model: 'familyb-image-2-vip',
   status: 'queued',
   credits: 7,

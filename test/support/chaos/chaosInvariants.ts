@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import sharp from 'sharp'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
 import type { PricedRequest } from '../../../src/domain/models/prices.ts'
-import { builtInPrices } from '../../../src/domain/models/prices.ts'
 import { smallerPrices } from '../../../src/domain/models/smallerPrices.ts'
 import type { SimulatorCall } from '../../../src/dev/simulator/calls.ts'
 import { readUsage } from '../../../src/store/accounts/readUsage.ts'
@@ -11,10 +9,11 @@ import { isTerminal, lookup } from './chaosClient.ts'
 import type { Answer, ChaosRequest } from './chaosRequest.ts'
 import type { TaskRecord } from '../clients/client.ts'
 import type { TestService } from '../service/testService.ts'
+import { modelOf } from '../models.ts'
 
 type TaskRow = {
   readonly taskId: string
-  readonly request: PricedRequest
+  readonly request: PricedRequest & { readonly model: string }
   readonly held: number
   /** The settlement, if there is one, and what else ended the hold. */
   readonly charged: number
@@ -73,7 +72,7 @@ function* tasksOf({ tag, isSync }: ChaosRequest, tasks: readonly TaskRow[]): Gen
  */
 function* chargesOf({ tag, answers }: ChaosRequest, tasks: readonly TaskRow[]): Generator<string> {
   for (const { status, request, held, charged, returned } of tasks) {
-    const [smallest] = smallerPrices(builtInPrices, builtInCapabilities[request.model], request)
+    const [smallest] = smallerPrices(modelOf(request.model), request)
     const expected = status === 'succeeded' ? (smallest?.credits ?? held) : 0
     if (charged !== expected) yield `${tag} was charged ${charged} and not ${expected} of ${held}`
     if (charged + returned !== held) yield `${tag} held ${held}, and got ${returned} back`

@@ -1,12 +1,12 @@
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
 import { defined } from '../../../src/domain/defined.ts'
 import type { ImageSize, ModelId } from '../../../src/domain/models/models.ts'
-import { modelIds, modelsOf } from '../../../src/domain/models/models.ts'
+import { contractModels, modelsOf } from '../../../src/domain/models/models.ts'
 import type { Client, TaskRecord } from '../clients/client.ts'
 import { editBody, formBody, formType, generateBody } from '../clients/requestBodies.ts'
 import { editParts } from '../clients/syncCalls.ts'
 import type { Seeded } from '../seeded.ts'
 import type { TestAccount } from '../service/testAccount.ts'
+import { modelOf } from '../models.ts'
 
 const asyncKinds = ['generate', 'edit', 'asyncGenerateContent'] as const
 const syncKinds = ['generations', 'edits', 'generateContent'] as const
@@ -71,15 +71,15 @@ export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync' |
   const isSync = chance.chance(0.5)
   const kind = chance.pick(isSync ? syncKinds : asyncKinds)
   const models = {
-    generate: modelIds,
-    edit: modelIds,
+    generate: contractModels,
+    edit: contractModels,
     generations: modelsOf.B,
     edits: modelsOf.B,
     generateContent: modelsOf.A,
     asyncGenerateContent: modelsOf.A,
   }
   const model = chance.pick(models[kind])
-  const { sizes } = builtInCapabilities[model]
+  const { sizes } = modelOf(model)
   const size = chance.chance(0.75) ? chance.pick(sizes) : undefined
   return { isSync, kind, model, ...defined({ size }) }
 }

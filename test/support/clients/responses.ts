@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Family } from '../../../src/domain/models/models.ts'
-import { inputMimeTypes, modelIds } from '../../../src/domain/models/models.ts'
+import { inputMimeTypes } from '../../../src/domain/models/models.ts'
 
 const dateTime = z.iso.datetime()
 
@@ -13,7 +13,7 @@ const asset = z.strictObject({
 /** The task record of the API contract. Fields that do not apply are absent, never null. */
 export const taskRecordResponse = z.strictObject({
   task_id: z.string(),
-  model: z.enum(modelIds),
+  model: z.string(),
   status: z.enum(['queued', 'processing', 'succeeded', 'failed', 'expired']),
   created_at: dateTime,
   progress: z.int().min(0).max(100),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { ModelId } from '../../../src/domain/models/models.ts'
-import { familyOf } from '../../../src/domain/models/models.ts'
+import { modelOf } from '../models.ts'
 import type { CalmService } from '../service/calmService.ts'
 
 export type EndedTasks = {
@@ -43,7 +43,7 @@ export async function insertEndedTasks(pool: Pool, given: EndedTasks): Promise<r
     keyId,
     model,
     credits,
-    familyOf(model),
+    modelOf(model).family,
     every,
     at,
     count,

@@ -2,7 +2,8 @@ import type { Pool } from 'pg'
 import type { Caller } from '../../../src/domain/accounts/account.ts'
 import { newAccountId } from '../../../src/domain/accounts/account.ts'
 import type { RequestFailure } from '../../../src/domain/failure.ts'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import { createModelTable } from '../../../src/domain/models/modelTable.ts'
+import type { GivenModels } from '../../../src/domain/models/modelTable.ts'
 import type { ModelId } from '../../../src/domain/models/models.ts'
 import type { Result } from '../../../src/domain/result.ts'
 import type { ImageRequest } from '../../../src/domain/tasks/imageRequest.ts'
@@ -16,18 +17,22 @@ import { testChannel } from './testAttempts.ts'
 /** The price of a generation in tests. An edit costs 2 credits more per source image. */
 export const testCredits = 10
 
+const testPrices = ['familyb-image-2-vip', 'familya-3-pro-image'].map((model) => ({
+  model,
+  credits: testCredits,
+  creditsPerInputImage: 2,
+}))
+
 /** Creates `accept` on a real task store. `started` collects what would go to the start queue. */
-export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}) {
+export function createTestAccept(
+  pool: Pool,
+  { prices = testPrices, ...given }: Partial<AcceptTaskDeps> & GivenModels = {},
+) {
   const started: TaskStart[] = []
   const channels = [testChannel({ timeoutMs: 300_000 })]
   const deps: AcceptTaskDeps = {
     pool,
-    capabilities: builtInCapabilities,
-    prices: (['familyb-image-2-vip', 'familya-3-pro-image'] as const).map((model) => ({
-      model,
-      credits: testCredits,
-      creditsPerInputImage: 2,
-    })),
+    models: createModelTable({ prices }),
     taskDeadlineMs: 600_000,
     channels,
     refusedModels: createRefusedModels({ pool, channels }),

@@ -3,6 +3,9 @@ import { expect } from 'vitest'
 import type { TaskFailure } from '../../../src/domain/failure.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
+import { createModelTable } from '../../../src/domain/models/modelTable.ts'
+import { checkSupported } from '../../../src/domain/tasks/checkSupported.ts'
+import type { ImageRequest } from '../../../src/domain/tasks/imageRequest.ts'
 import { canonicalRequest } from '../../../src/domain/tasks/imageRequest.ts'
 import type { TaskView } from '../../../src/domain/tasks/task.ts'
 import { endEventId } from '../../../src/domain/tasks/taskEvents.ts'
@@ -52,7 +55,9 @@ export function createFakeTasks(blobs: BlobStore) {
     answerWithoutTask: async () => undefined,
     accept: async (input) => {
       await settings.beforeAccept?.()
-      const request = canonicalRequest(input.request)
+      const checked = checkSupported(createModelTable(), input)
+      if (!checked.ok) return checked
+      const request = canonicalRequest(checked.value)
       const key = Buffer.from(input.idempotencyKey ?? []).toString('latin1')
       const known = key === '' ? undefined : keys.get(key)
       if (known !== undefined && known.request !== request) {
@@ -61,7 +66,7 @@ export function createFakeTasks(blobs: BlobStore) {
       const taskId = known?.taskId ?? `task_${String((count += 1)).padStart(32, '0')}`
       if (known === undefined) {
         accepted.push(input)
-        tasks.set(taskId, queued(taskId, input))
+        tasks.set(taskId, queued(taskId, input, checked.value))
         if (key !== '') keys.set(key, { taskId, request })
         if (input.uploadId !== undefined) openUploads.delete(input.uploadId)
       }
@@ -172,11 +177,12 @@ export function createFakeTasks(blobs: BlobStore) {
   })
 }
 
-function queued(taskId: string, { caller, request }: AcceptInput): TaskView {
+function queued(taskId: string, { caller }: AcceptInput, request: ImageRequest): TaskView {
   return {
     taskId,
     accountId: caller.accountId,
     route: request.route,
+    family: request.family,
     model: request.model,
     status: 'queued',
     credits: 7,

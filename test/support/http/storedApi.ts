@@ -2,8 +2,7 @@ import type { Pool } from 'pg'
 import { onTestFinished } from 'vitest'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
 import type { Caller } from '../../../src/domain/accounts/account.ts'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
-import { builtInPrices } from '../../../src/domain/models/prices.ts'
+import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import { createAccountReads } from '../../../src/store/accountReads.ts'
 import { readTaskOfImage } from '../../../src/store/tasks/readTask.ts'
 import { createTaskService } from '../../../src/tasks/taskService.ts'
@@ -33,8 +32,7 @@ export async function openStoredApi(pool: Pool, changed: Partial<Caller> = {}) {
     blobs,
     watches,
     peppers: [pepper],
-    capabilities: builtInCapabilities,
-    prices: builtInPrices,
+    models: createModelTable(),
     channels: (['A', 'B'] as const).map((family) =>
       testChannel({ name: `channel-${family}`, family }),
     ),

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
-import { builtInPrices } from '../../../src/domain/models/prices.ts'
+import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import { createApp } from '../../../src/http/apiApp.ts'
 import { createServer } from '../../../src/http/server/server.ts'
 import type { AccountReads } from '../../../src/store/accountReads.ts'
@@ -28,8 +27,7 @@ export async function startTestApi(changed: Partial<ApiConfig> = {}, deps: Parti
     publicUrl: 'https://images.example.test',
     ingressLimitBytes: 4 * 1024 * 1024,
     syncDeadlineMs: 5_000,
-    capabilities: builtInCapabilities,
-    prices: builtInPrices,
+    models: createModelTable(),
     publicPages: true,
     assetRedirect: false,
     ...changed,

@@ -1,5 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import { createApiDocument } from '../../../src/http/apiDocument.ts'
 import { routeGroups } from '../../../src/http/routes.ts'
 
@@ -36,7 +37,10 @@ const methodStatuses = [204, 405]
  * media type; `body` checks a JSON body.
  */
 export function createDescribedAnswers(
-  described: object = createApiDocument(routeGroups, { publicUrl: 'http://127.0.0.1' }),
+  described: object = createApiDocument(routeGroups, {
+    publicUrl: 'http://127.0.0.1',
+    models: createModelTable(),
+  }),
 ) {
   const document: Document = closed(described)
   const ajv = new Ajv2020({ strict: false })

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
 import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
 import { newUploadId } from '../../../src/domain/ids.ts'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import type { Family, ImageMimeType } from '../../../src/domain/models/models.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { ImageRequest, InputImage } from '../../../src/domain/tasks/imageRequest.ts'
@@ -32,7 +32,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
   const tempDir = tempFolder()
   const caller = createUpstreamCaller({
     blobs: wrapBlobs(blobs),
-    capabilities: builtInCapabilities,
+    models: createModelTable(),
     safetySecret: 'a secret',
     tempDir,
     dispatcher,

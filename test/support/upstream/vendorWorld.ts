@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { setTimeout as sleep } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { newUploadId } from '../../../src/domain/ids.ts'
-import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import type { Family } from '../../../src/domain/models/models.ts'
 import type { ImageRequest, Route } from '../../../src/domain/tasks/imageRequest.ts'
 import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
@@ -107,7 +107,7 @@ export async function playTask({ pool }: Pick<AttemptWorld, 'pool'>, play: Play)
     channels,
     callUpstream: createUpstreamCaller({
       blobs,
-      capabilities: builtInCapabilities,
+      models: createModelTable(),
       tempDir: tempFolder(),
       dispatcher,
       safetySecret: 'secret',

@@ -6,7 +6,10 @@ import type { Since } from '../domain/lists/since.ts'
 /** Which rows of a list: `limit` at most, after the one with the id `after`. Without a limit, all of them. */
 export type Page = { readonly after?: string | number; readonly limit?: number }
 
-/** SQL conditions, with a value for `?`. A condition whose value is `undefined` is left out. */
+/**
+ * SQL conditions, with a value for `?`. A condition whose value is `undefined` is left out: PostgreSQL plans a statement
+ * without its values, and would use no index for `$1 is null or status = $1`.
+ */
 export type Conditions = readonly Condition[]
 type Condition = readonly [sql: string, value?: unknown]
 

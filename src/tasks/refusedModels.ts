@@ -61,9 +61,8 @@ export function createRefusedModels({ pool, channels }: RefusedModelsDeps) {
   }
 }
 
-/** Returns the failure of a synchronous task that would be accepted now, as its worker would decide. */
+/** Returns the failure of a synchronous task that would be made now, as its worker would decide. */
 function failureOfNewTask({ nowMs, channels }: ChannelsNow): TaskFailure | undefined {
-  const newTask = { nowMs, createdAtMs: nowMs, deadlineAtMs: Infinity, sync: true }
-  const choice = chooseChannel(newTask, channels, 0)
+  const choice = chooseChannel({ nowMs, sync: true }, channels, 0)
   return choice.kind === 'none' ? noWaitFailure({ nowMs, past: [] }, choice) : undefined
 }

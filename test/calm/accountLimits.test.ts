@@ -5,7 +5,7 @@ import type { Client } from '../support/clients/client.ts'
 import { createClient, errorOf } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { content, edit, generate } from '../support/clients/syncCalls.ts'
-import { countOf } from '../support/database/testAccept.ts'
+import { rowCountOf } from '../support/database/testAccept.ts'
 import { calmService } from '../support/service/calmService.ts'
 
 const service = await calmService()
@@ -82,8 +82,8 @@ describe('beyond the limit of requests', () => {
       const t = answer.headers.get('retry-after')
       expect(rateLimitOf(answer)[1]).toBe(`"requests";r=0;t=${t}`)
     }
-    expect(await countOf(service.pool, 'task', accountId)).toBe(1)
-    expect(await countOf(service.pool, 'ledger', accountId)).toBe(1)
+    expect(await rowCountOf(service.pool, 'task', accountId)).toBe(1)
+    expect(await rowCountOf(service.pool, 'ledger', accountId)).toBe(1)
     const { credits, limits } = await account()
     expect(credits.available).toBe(before.credits.available)
     expect(limits).toEqual({
@@ -123,7 +123,7 @@ describe('beyond the limit of live tasks', () => {
     const held = generateBody({ prompt: 'limits live [sim:hold]' })
     const answers = await Promise.all(many.map((n) => (n % 2 === 0 ? client : other).submit(held)))
     expect(statusesOf(answers)).toEqual({ 202: 5, 429: 59 })
-    expect(await countOf(service.pool, 'task', accountId)).toBe(5)
+    expect(await rowCountOf(service.pool, 'task', accountId)).toBe(5)
     expect((await account()).limits).toEqual({
       requests: null,
       live_tasks: { limit: 5, used: 5 },

@@ -7,7 +7,7 @@ import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { countOf } from '../support/database/testAccept.ts'
+import { rowCountOf } from '../support/database/testAccept.ts'
 import { calmService } from '../support/service/calmService.ts'
 
 const service = await calmService()
@@ -141,7 +141,7 @@ describe('authentication', () => {
       const code = 'insufficient_user_quota'
       expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
     }
-    expect(await countOf(service.pool, 'task', accountId)).toBe(0)
+    expect(await rowCountOf(service.pool, 'task', accountId)).toBe(0)
     expect(await balanceOf(service.pool, accountId)).toMatchObject({ available: 5, held: 0 })
   })
 

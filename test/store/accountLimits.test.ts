@@ -18,7 +18,7 @@ import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import {
   accepted,
-  countOf,
+  rowCountOf,
   createTestAccept,
   createTestCaller,
   generateRequest,
@@ -76,7 +76,7 @@ describe('a limit of requests', () => {
     const tried = await Promise.all(submits)
     expect(tried.filter((each) => each !== 'too_many_requests')).toHaveLength(7)
     for (const table of ['task', 'ledger', 'idempotency_key'] as const) {
-      expect([table, await countOf(world.pool, table, account.accountId)]).toEqual([table, 7])
+      expect([table, await rowCountOf(world.pool, table, account.accountId)]).toEqual([table, 7])
     }
   })
 

@@ -7,7 +7,7 @@ import { discardUpload, openUpload } from '../../src/store/uploads.ts'
 import { balanceOf, entriesOf } from '../support/database/money.ts'
 import {
   accepted,
-  countOf,
+  rowCountOf,
   createTestAccept,
   createTestCaller,
   generateRequest,
@@ -32,9 +32,9 @@ describe('acceptTask and the balance', () => {
     )
     expect(answers.filter(({ ok }) => ok)).toHaveLength(10)
     expect(answers.map(refusal).filter((tag) => tag === 'insufficient_quota')).toHaveLength(54)
-    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(10)
-    expect(await countOf(database.pool, 'ledger', caller.accountId)).toBe(10)
-    expect(await countOf(database.pool, 'idempotency_key', caller.accountId)).toBe(10)
+    expect(await rowCountOf(database.pool, 'task', caller.accountId)).toBe(10)
+    expect(await rowCountOf(database.pool, 'ledger', caller.accountId)).toBe(10)
+    expect(await rowCountOf(database.pool, 'idempotency_key', caller.accountId)).toBe(10)
     expect(await balanceOf(database.pool, caller.accountId)).toEqual({
       available: testCredits - 1,
       held: 10 * testCredits,
@@ -66,7 +66,7 @@ describe('what acceptTask writes', () => {
     const caller = await createTestCaller(database.pool, testCredits)
     const { accept } = createTestAccept(pool)
     accepted(await accept({ caller, request: generateRequest(), uploadId }))
-    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(1)
+    expect(await rowCountOf(database.pool, 'task', caller.accountId)).toBe(1)
   })
 
   it('writes deadline, hard end and digest, and queues the start', async () => {
@@ -105,7 +105,7 @@ describe('what acceptTask writes', () => {
     )
     expect(rows).toEqual([{ taskId, kept: true }])
     await expect(accept(input)).rejects.toThrow(/Bug/)
-    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(1)
+    expect(await rowCountOf(database.pool, 'task', caller.accountId)).toBe(1)
   })
 })
 
@@ -127,7 +127,7 @@ describe('acceptTask with an idempotency key', () => {
     )
     const answers = (await Promise.all(submits)).map(accepted)
     expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(4)
-    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(4)
+    expect(await rowCountOf(database.pool, 'task', caller.accountId)).toBe(4)
     expect(await balanceOf(database.pool, caller.accountId)).toEqual({
       available: 1_000 - 4 * testCredits,
       held: 4 * testCredits,

@@ -12,8 +12,9 @@ export type Choice =
 
 export type ChannelRefusal = { readonly channel: string; readonly leftMs: number }
 
-/** What a choice depends on besides the channels. */
-type Chooser = Pick<TaskFacts, 'nowMs' | 'createdAtMs' | 'deadlineAtMs' | 'sync'>
+/** What a choice depends on besides the channels. A task that is not made yet has no times. */
+type Chooser = Pick<TaskFacts, 'nowMs' | 'sync'> &
+  Partial<Pick<TaskFacts, 'createdAtMs' | 'deadlineAtMs'>>
 
 /**
  * Returns a call on the first channel, in the task's order, that nothing keeps it from. If there is none, returns the
@@ -42,7 +43,10 @@ export function chooseChannel(
 }
 
 /** Whether a client waits for the end of this channel's cooldown. */
-function isSoonOver({ sync, nowMs, deadlineAtMs }: Chooser, state: ChannelState): boolean {
+function isSoonOver(
+  { sync, nowMs, deadlineAtMs = Infinity }: Chooser,
+  state: ChannelState,
+): boolean {
   const { bar, untilAtMs = nowMs } = state
   const isShort = untilAtMs - nowMs <= syncCooldownWaitMsMax && untilAtMs < deadlineAtMs
   return sync && bar === 'cooldown' && isShort
@@ -59,7 +63,11 @@ const pausedCheckMsMax = 60_000
 /** Limit for the random time after a cooldown, so that the tasks that waited for it do not come all at once. */
 const spreadMsMax = 1_000
 
-function waitFor({ nowMs, createdAtMs }: Chooser, state: ChannelState, jitter: number): Wait {
+function waitFor(
+  { nowMs, createdAtMs = nowMs }: Chooser,
+  state: ChannelState,
+  jitter: number,
+): Wait {
   const { bar, untilAtMs = nowMs } = state
   const ageMs = nowMs - createdAtMs
   const checkMs = Math.min(Math.max(ageMs / 2, pausedCheckMsMin), pausedCheckMsMax)
@@ -94,7 +102,7 @@ function waitFor({ nowMs, createdAtMs }: Chooser, state: ChannelState, jitter: n
  * ends.
  */
 function waitOrNone(
-  { nowMs, deadlineAtMs, sync }: Chooser,
+  { nowMs, deadlineAtMs = Infinity, sync }: Chooser,
   { bar, untilAtMs = 0, fault = false, channel }: ChannelState,
   wait: Wait,
 ): Choice {

@@ -11,9 +11,8 @@ import type { Lifetimes } from './lifetimes.ts'
 import type { TaskState } from './lockState.ts'
 import { lockState } from './lockState.ts'
 
-// The three ends of a task. Each is one statement: it ends the task if its conditions
-// hold on the newest version of the task's row, and `tailSql` does what every end does. So a task ends once, and its
-// money moves once.
+// The three ends of a task. Each is one statement: it ends the task if its conditions hold on the task's row by the
+// re-check (docs/architecture.md), and `tailSql` does what every end does. So a task ends once, and its money moves once.
 
 /** With a client, the end is part of its transaction. */
 export type EndDeps = Lifetimes & { readonly pool: Pool | PoolClient }

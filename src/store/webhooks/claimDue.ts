@@ -15,10 +15,9 @@ export type ClaimRoom = { readonly claimsMax: number; readonly failingToo: boole
  * Webhooks that do not fail come first, and those that are alike take turns, however old the backlog of one is.
  *
  * Most looks find nothing due, so a plain one comes before the transaction. In it the first statement locks the webhooks,
- * and the second one sees what the locks' earlier holders have committed. In
- * one statement, the count would be of the time before the lock, and two processes could claim four each. A
- * webhook that another process has locked is left out: that process claims its deliveries now. The lock does not
- * delay the end of a task, whose new deliveries only need the webhook's key.
+ * and the second one counts what is under way: by the re-check (docs/architecture.md) one statement would count as before
+ * the lock, and two processes could claim four each. A webhook that another process has locked is left out: that process
+ * claims its deliveries now. The lock does not delay the end of a task, whose new deliveries only need the webhook's key.
  */
 export async function claimDue(
   pool: Pool,

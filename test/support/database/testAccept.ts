@@ -88,7 +88,7 @@ export function refusal(answer: Result<Accepted, RequestFailure>): string {
 }
 
 /** Counts the rows that `accept` wrote for an account; of the ledger only the holds. */
-export async function countOf(
+export async function rowCountOf(
   pool: Pool,
   table: 'task' | 'ledger' | 'idempotency_key',
   accountId: string,

@@ -545,9 +545,8 @@ language sql immutable as $$
 $$;
 
 -- Refuses a new task that is beyond the limit of live tasks. The statement that holds the price asks this for the row of
--- the balance. PostgreSQL asks again when it had to wait for the lock of the row, or found a newer version of it. Every
--- statement that inserts a task updates this row, and each query of a function in PL/pgSQL sees all that was committed
--- before it, and the new task. So the last count has seen every task that was accepted before this one.
+-- the balance, which every statement that inserts a task updates. So the re-check (docs/architecture.md) counts every task
+-- that was accepted before this one, and this one.
 create function live_task_fits(b balance) returns boolean language plpgsql as $$
 begin
   if b.live_tasks_limit < (
@@ -676,8 +675,8 @@ end $$;
 -- - nothing keeps the call from the channel (else what `channel_bar` says).
 --
 -- Looks without locks first, so that many tasks that may not call hold no lock and write nothing. Then it locks the task
--- and the channel and looks again: in PL/pgSQL, each statement sees everything that was committed before it began. Asked
--- again with the same answer, it says `opened` again, so that a lost reply costs nothing.
+-- and the channel and looks again (the re-check, docs/architecture.md). Asked again with the same answer, it says `opened`
+-- again, so that a lost reply costs nothing.
 create function open_attempt(
   the_task text, the_n integer, the_answer text, the_process text, the_via text,
   the_channel text, concurrency_max integer, timeout_ms float8, lease_grace_ms float8, beat_fresh_ms float8,

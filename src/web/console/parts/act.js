@@ -3,22 +3,12 @@ import { useRef, useState } from 'preact/hooks'
 import { words } from 'words'
 import { randomName } from '../../shared/session.js'
 import { useAdmin } from '../admin.js'
-import { valuesOf } from './fields.js'
+import { fieldOf, valuesOf } from './fields.js'
 import { told } from './notices.js'
 
 /** @import { ComponentChildren } from 'preact' */
 /** @import { Answer, Failure } from '../../shared/callApi.js' */
-
-/**
- * @typedef {{
- *   readonly name: string,
- *   readonly label: string,
- *   readonly hint?: string,
- *   readonly value?: string,
- *   readonly pattern?: string,
- *   readonly required?: boolean,
- * }} Field
- */
+/** @import { Field } from './fields.js' */
 
 /**
  * What a button changes. `prepare` asks what would happen (a dry run), and `text` says it. `run` gets the fields and a
@@ -117,26 +107,5 @@ function Act({ label, title, text, fields = [], kind, prepare, isEmpty, run, don
         </form>`
       }
     </dialog>
-  `
-}
-
-/** @param {Field} field */
-function fieldOf({ name, label, hint, value = '', pattern, required = false }) {
-  const id = `field-${name}`
-  return html`
-    <div class="field" key=${name}>
-      <label class="label" for=${id}>${label}</label>
-      <input
-        id=${id}
-        name=${name}
-        defaultValue=${value}
-        pattern=${pattern}
-        required=${required}
-        autocomplete="off"
-        spellcheck=${false}
-        aria-describedby=${hint && `${id}-hint`}
-      />
-      ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
-    </div>
   `
 }

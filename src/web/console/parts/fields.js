@@ -1,3 +1,40 @@
+import { html } from 'htm/preact'
+
+/**
+ * @typedef {{
+ *   readonly name: string,
+ *   readonly label: string,
+ *   readonly hint?: string,
+ *   readonly value?: string,
+ *   readonly pattern?: string,
+ *   readonly required?: boolean,
+ * }} Field
+ */
+
+/**
+ * Draws a field of a dialog.
+ * @param {Field} field
+ */
+export function fieldOf({ name, label, hint, value = '', pattern, required = false }) {
+  const id = `field-${name}`
+  return html`
+    <div class="field" key=${name}>
+      <label class="label" for=${id}>${label}</label>
+      <input
+        id=${id}
+        name=${name}
+        defaultValue=${value}
+        pattern=${pattern}
+        required=${required}
+        autocomplete="off"
+        spellcheck=${false}
+        aria-describedby=${hint && `${id}-hint`}
+      />
+      ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+    </div>
+  `
+}
+
 /**
  * Returns what a person has put into the fields of a form, by their names.
  * @param {HTMLFormElement} form

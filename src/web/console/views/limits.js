@@ -1,7 +1,7 @@
 import { words } from 'words'
 
 /** @import { AccountJson } from '../../../store/accounts/accountRows.ts' */
-/** @import { Field } from '../parts/act.js' */
+/** @import { Field } from '../parts/fields.js' */
 
 /**
  * Returns the limits of an account as text.

@@ -31,7 +31,11 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
       bytesMax: deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax,
       freeBytes: freeBodyBytes,
     }),
-    waits: createClientWaits(deps.tasks, deps.stopping, deps.config.waitersMax),
+    waits: createClientWaits(deps.tasks, {
+      stopping: deps.stopping,
+      syncDeadlineMs: deps.config.syncDeadlineMs,
+      max: deps.config.waitersMax,
+    }),
   })
   return app
 }

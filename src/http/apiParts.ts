@@ -1,3 +1,4 @@
+import type { StreamTimes } from './answers/answerStream.ts'
 import type { SigningKeys } from './assetUrl.ts'
 import type { ByteBudget } from '../bytes/byteBudget.ts'
 import type { ClientWaits, WaitersMax } from './clientWaits.ts'
@@ -35,7 +36,10 @@ export type ApiConfig = {
   readonly publicUrl: string
   /** The maximum size of one request body. It limits the bytes as sent, and also the decompressed bytes. */
   readonly ingressLimitBytes: number
-  /** How long a synchronous call may wait for its image, counted from the moment its request is accepted. */
+  /**
+   * How long a synchronous call may wait for its image, counted from the moment its request is accepted. It binds no
+   * streamed call.
+   */
   readonly syncDeadlineMs: number
   readonly models: ModelTable
   /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
@@ -50,6 +54,8 @@ export type ApiConfig = {
   readonly largeBodiesBytesMax?: number
   /** Limits for the waiters of one account and of the process. See `clientWaits.ts`. */
   readonly waitersMax?: WaitersMax
+  /** When a streamed answer begins, and how often it gets a sign of life. See `answerStream.ts`. */
+  readonly streamTimes?: StreamTimes
 }
 
 /** The dependencies, and the state that one API process keeps across requests. */

@@ -16,20 +16,34 @@ export const waitersMaxDefault: WaitersMax = { account: 2_500, process: 5_000 }
 
 export const tooManyWaiters = { tag: 'too_many_waiters', retryAfterSeconds: 5 } as const
 
-/** Creates the waits of one API process. All waiting lookups and streams leave when `stopping` aborts. */
+/**
+ * Creates the waits of one API process. All waiting lookups and streams of events leave when `stopping` aborts, and
+ * streamed calls `syncDeadlineMs` later.
+ */
 export function createClientWaits(
   tasks: Pick<TaskService, 'awaitEnd' | 'cancelLeft'>,
-  stopping: AbortSignal,
-  max: WaitersMax = waitersMaxDefault,
+  {
+    stopping,
+    syncDeadlineMs,
+    max = waitersMaxDefault,
+  }: {
+    readonly stopping: AbortSignal
+    readonly syncDeadlineMs: number
+    readonly max?: WaitersMax | undefined
+  },
 ) {
   const calls = createCounts()
   const taken = new Set<() => void>()
   const takenBy = createCounts()
-  stopping.addEventListener('abort', () => [...taken].forEach((leave) => leave()))
+  const drained = new AbortController()
+  stopping.addEventListener('abort', () => {
+    for (const leave of taken) leave()
+    setTimeout(() => drained.abort(), syncDeadlineMs).unref()
+  })
 
   /**
-   * Waits for the end of the task of a synchronous call. After `waitMs`, or when the client has left, returns the
-   * task as it is then. If no other client of this process waits for the task of one that has left, the task is
+   * Waits for the end of the task of a synchronous call. After `syncDeadlineMs`, or when the client has left, returns the
+   * task as it is then. A stream waits longer: until the process has been stopping for `syncDeadlineMs`. If no other client of this process waits for the task of one that has left, the task is
    * cancelled, unless a call may have done work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
    *
    * The clients of each task are counted: a client whose connection broke often sends its request again with the same
@@ -40,11 +54,12 @@ export function createClientWaits(
   async function untilEnd(
     { taskId, replayed }: Pick<Accepted, 'taskId' | 'replayed'>,
     response: ServerResponse,
-    waitMs: number,
+    isStream: boolean,
   ): Promise<TaskView | 'missing'> {
     calls.add(taskId, 1)
     try {
-      const signal = AbortSignal.any([clientLeft(response), AbortSignal.timeout(waitMs)])
+      const over = isStream ? drained.signal : AbortSignal.timeout(syncDeadlineMs)
+      const signal = AbortSignal.any([clientLeft(response), over])
       return await tasks.awaitEnd(taskId, signal, { isNew: !replayed })
     } finally {
       if (calls.add(taskId, -1) === 0 && response.closed) {

@@ -94,6 +94,21 @@ export type FixedErrorName = {
 
 export type NamedError = { readonly status: number; readonly code: string; readonly text: string }
 
+/** The content of one error answer. `errorBody` puts it into an envelope. */
+export type ErrorReply = {
+  readonly status: number
+  readonly type: 'invalid_request_error' | 'new_api_error' | 'rate_limit_error'
+  readonly code: string
+  /**
+   * The request field that is wrong, or null when no field is. When `type` is `new_api_error`, this is the empty
+   * text instead. Only the error about the budget of a key has that type and null.
+   */
+  readonly param: string | null
+  readonly message: string
+  /** Each name is written in the letter case in which it is sent. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** Returns what the table says of an error. The text is empty where it depends on the failure. */
 export function namedError(name: ErrorName): NamedError {
   const [status, text = '', code = name]: TableRow = errors[name]

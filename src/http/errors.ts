@@ -4,7 +4,7 @@ import { overLimitSeconds, overLimitText } from '../domain/accounts/accountLimit
 import type { RequestFailure } from '../domain/failure.ts'
 import type { Family } from '../domain/models/models.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
-import type { ErrorName, FixedErrorName, NamedError } from './errorTable.ts'
+import type { ErrorName, ErrorReply, FixedErrorName, NamedError } from './errorTable.ts'
 import { namedError } from './errorTable.ts'
 
 // The one place that makes the answer to every failure. Status, code and fixed texts are in the table of `errorTable.ts`.
@@ -36,43 +36,40 @@ export type HttpFailure =
         | 'headers_too_large'
     }
 
-/** Answers a request with a failure, in the envelope of its route. */
+/** Answers a request with a failure, in the envelope of its route, or as the event of a stream that has begun. */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {
-  const { requestId, envelope, retryIsUnsafe } = context.state
+  const { requestId, envelope, retryIsUnsafe, stream } = context.state
   const answer = errorReply(failure, requestLine(context))
-  context.set({ ...answer.headers, 'Cache-Control': 'no-store' })
-  if (answer.status >= 500 && retryIsUnsafe === true) context.set(doNotRetry)
-  sendJson(context, answer.status, errorBody(answer, envelope, requestId))
+  const { status } = answer
+  const headers = {
+    ...answer.headers,
+    ...(status >= 500 && retryIsUnsafe === true ? doNotRetry : {}),
+  }
+  if (stream !== undefined) {
+    context.state.streamedStatus = status
+    stream.end({ ...answer, headers, message: shownMessage(answer, requestId) })
+    return
+  }
+  context.set({ ...headers, 'Cache-Control': 'no-store' })
+  sendJson(context, status, errorBody(answer, envelope, requestId))
 }
 
-/** The content of one error answer. `errorBody` puts it into an envelope. */
-export type ErrorReply = {
-  readonly status: number
-  readonly type: 'invalid_request_error' | 'new_api_error' | 'rate_limit_error'
-  readonly code: string
-  /**
-   * The request field that is wrong, or null when no field is. When `type` is `new_api_error`, this is the empty
-   * text instead. Only the error about the budget of a key has that type and null.
-   */
-  readonly param: string | null
-  readonly message: string
-  /** Each name is written in the letter case in which it is sent. */
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-/**
- * Returns the body of an error answer. The message of a 5xx contains the request id, so that the client can
- * report the request.
- */
+/** Returns the body of an error answer. */
 export function errorBody(
-  { status, type, code, param, message: text }: ErrorReply,
+  answer: ErrorReply,
   envelope: ApiState['envelope'],
   requestId: string,
 ): object {
-  const message = status >= 500 ? `${text} (request id: ${requestId})` : text
+  const { type, code, param } = answer
+  const message = shownMessage(answer, requestId)
   return envelope === 'short'
     ? { error: { code, message } }
     : { error: { message, type, param, code } }
+}
+
+/** The message of a 5xx contains the request id, so that the client can report the request. */
+function shownMessage({ status, message }: ErrorReply, requestId: string): string {
+  return status >= 500 ? `${message} (request id: ${requestId})` : message
 }
 
 /** Returns the answer to a failure. `request` is the method and path, which only an unknown path or method needs. */
@@ -98,7 +95,7 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       return named('insufficient_user_quota', { text, param: null })
     }
     case 'not_found':
-      return named('not_found', { text: `Invalid URL (${request})${insteadOf(request)}` })
+      return named('not_found', { text: `Invalid URL (${request})` })
     case 'no_such':
       return named('not_found', { text: failure.message })
     case 'operation_refused': {
@@ -204,13 +201,6 @@ const pathLengthMax = 200
  */
 function requestLine({ method, path }: { method: string; path: string | null }): string {
   return `${method} ${(path ?? '').slice(0, pathLengthMax)}`
-}
-
-/** Names the operation that exists, where Google's clients ask for one that streams. */
-function insteadOf(request: string): string {
-  return /:streamGenerateContent$/i.test(request)
-    ? '. Answers are not streamed: use :generateContent.'
-    : ''
 }
 
 function sizeText(bytes: number): string {

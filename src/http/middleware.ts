@@ -69,7 +69,9 @@ export function observeRequest(deps: RequestObservers): Middleware<ApiState> {
       deps.observe?.({
         route: state.route,
         method,
-        status: res.writableFinished ? res.statusCode : clientClosedRequest,
+        status: res.writableFinished
+          ? (state.streamedStatus ?? res.statusCode)
+          : clientClosedRequest,
         durationMs: performance.now() - startedAtMs,
         requestId: state.requestId,
         ...defined({
@@ -122,7 +124,9 @@ export function catchErrors(deps: RequestObservers): Middleware<ApiState> {
     } catch (error) {
       const { requestId, route } = context.state
       deps.reportError?.(error, { requestId, route })
-      if (!context.headerSent) writeFailure(context, { tag: 'internal_error' })
+      if (!context.headerSent || context.state.stream !== undefined) {
+        writeFailure(context, { tag: 'internal_error' })
+      }
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { ParameterizedContext } from 'koa'
+import type { ErrorReply } from './errorTable.ts'
 
 /** What the middleware and the route of one request share. */
 export type ApiState = {
@@ -18,6 +19,10 @@ export type ApiState = {
    * then has the header `x-should-retry: false`.
    */
   retryIsUnsafe?: boolean
+  /** Set while the answer is a stream that has begun and waits for its event: an error becomes this event. */
+  stream?: { readonly end: (error: ErrorReply) => void }
+  /** The status of an error that is the event of a stream. Logs and metrics count it, and not the 200 of its beginning. */
+  streamedStatus?: number
 }
 
 export type ApiContext = ParameterizedContext<ApiState>

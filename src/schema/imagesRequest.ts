@@ -6,17 +6,21 @@ import { fail, succeed } from '../domain/result.ts'
 import type { ReceivedImage, UnstoredRequest } from '../domain/tasks/imageRequest.ts'
 import { modelField, qualityField, sizeField } from './modelFields.ts'
 import { parseBody } from './parseFields.ts'
-import { missingParameter } from '../domain/requestFailures.ts'
+import { invalidValue, missingParameter } from '../domain/requestFailures.ts'
+
+/** The request, and whether its client asks for a stream, which is no part of it. */
+type ParsedImages = { readonly request: UnstoredRequest; readonly isStreamed: boolean }
 
 /** Validates the body of `POST /v1/images/generations`. */
-export function parseGenerationsRequest(
-  document: unknown,
-): Result<{ readonly request: UnstoredRequest }, RequestFailure> {
+export function parseGenerationsRequest(document: unknown): Result<ParsedImages, RequestFailure> {
   const parsed = parseBody(generationsRequest, document)
   if (!parsed.ok) return parsed
+  const { stream: isStreamed = false, partial_images: partials = 0 } = parsed.value
+  if (partials > 0 && !isStreamed) return fail(partialsWithoutStream)
   const common = commonOf(parsed.value)
   return succeed({
     request: { ...common, route: 'images.generations', action: 'generate', inputs: [] },
+    isStreamed,
   })
 }
 
@@ -27,15 +31,21 @@ export function parseGenerationsRequest(
 export function parseEditsRequest(
   fields: Readonly<Record<string, string>>,
   image: ReceivedImage | undefined,
-): Result<{ readonly request: UnstoredRequest }, RequestFailure> {
+): Result<ParsedImages, RequestFailure> {
   const parsed = parseBody(editsFields, fields)
   if (!parsed.ok) return parsed
+  const { stream, partial_images: partials = '0' } = parsed.value
+  const isStreamed = stream === 'true'
+  if (partials !== '0' && !isStreamed) return fail(partialsWithoutStream)
   if (image === undefined) return fail(missingParameter('image'))
   const common = commonOf(parsed.value)
   return succeed({
     request: { ...common, route: 'images.edits', action: 'edit', inputs: [image] },
+    isStreamed,
   })
 }
+
+const partialsWithoutStream = invalidValue('partial_images', 'must be 0 or absent without a stream')
 
 type CommonField = 'model' | 'prompt' | 'size' | 'quality'
 
@@ -75,7 +85,7 @@ const fieldsOfClients = {
 }
 
 /** An optional field with one allowed value. The error names that value and says `why` there is no other. */
-function onlyValue<Value extends string | number | boolean>(value: Value, why: string) {
+function onlyValue<Value extends string>(value: Value, why: string) {
   const error = `must be ${JSON.stringify(value)} or absent, because ${why}`
   return z
     .literal(value, { error })
@@ -91,13 +101,16 @@ const shared = {
   ...fieldsOfClients,
 }
 
+const aboutStream = { description: 'Answers with server-sent events.' }
+const aboutPartials = { description: 'Only 0 without a stream. No partial images are sent.' }
+
 /** The body of `POST /v1/images/generations`. */
 export const generationsRequest = z
   .strictObject({
     ...shared,
     n: z.literal(1).optional(),
-    stream: onlyValue(false, 'answers are not streamed'),
-    partial_images: onlyValue(0, 'there are no partial images'),
+    stream: z.boolean().optional().meta(aboutStream),
+    partial_images: z.int().min(0).max(3).optional().meta(aboutPartials),
   })
   .meta({
     id: 'GenerationsRequest',
@@ -112,8 +125,8 @@ export const generationsRequest = z
 export const editsFields = z.strictObject({
   ...shared,
   n: z.literal('1').optional(),
-  stream: onlyValue('false', 'answers are not streamed'),
-  partial_images: onlyValue('0', 'there are no partial images'),
+  stream: z.enum(['true', 'false']).optional().meta(aboutStream),
+  partial_images: z.enum(['0', '1', '2', '3']).optional().meta(aboutPartials),
 })
 
 /** The whole form of `POST /v1/images/edits`, for the description. */

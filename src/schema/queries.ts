@@ -47,6 +47,13 @@ export const createdBetween = {
   }),
 }
 
+/** The query of `:streamGenerateContent`. */
+export const contentStreamQuery = z.strictObject({
+  alt: z.enum(['sse', 'json']).default('json').meta({
+    description: '`sse`: server-sent events. `json`: an array.',
+  }),
+})
+
 /** The query of `GET /v1/tasks`. */
 export const taskListQuery = pageQuery('task_id').extend({
   status: z.enum(publicStatuses).optional().meta({ description: 'Only tasks with this status.' }),

@@ -35,6 +35,12 @@ const sha256 = (base64: string | undefined) =>
     .update(Buffer.from(base64 ?? '', 'base64'))
     .digest('hex')
 
+async function eventsOf(stream: AsyncIterable<object>): Promise<readonly object[]> {
+  const events: object[] = []
+  for await (const event of stream) events.push(event)
+  return events
+}
+
 describe.concurrent("OpenAI's client for Node", () => {
   async function connect() {
     const account = await service.account()
@@ -80,6 +86,44 @@ describe.concurrent("OpenAI's client for Node", () => {
     await images.generate({ model: 'familyb-image-2-web', prompt })
     expect(sent).toEqual(['429', '200'])
     expect(await endsOf(account)).toEqual(['failed rate_limit_exceeded', 'succeeded'])
+  })
+
+  it.each([
+    ['at once', ''],
+    ['after its beginning, with signs of life before it', ' [sim:delay ms=6000]'],
+  ])('streams a generation and an edit: each is one event, %s [stream-1]', async (_when, fault) => {
+    const { images, account } = await connect()
+    const fields = { model, size, stream: true, partial_images: 2 } as const
+    const streams = await Promise.all([
+      images.generate({ ...fields, prompt: `node stream${fault}` }),
+      toFile(redPixelPng).then((image) =>
+        images.edit({ ...fields, prompt: `node stream edit${fault}`, image }),
+      ),
+    ])
+    const events = await Promise.all(streams.map((stream) => eventsOf(stream)))
+    for (const [at, operation] of ['image_generation', 'image_edit'].entries()) {
+      const type = `${operation}.completed`
+      expect(events[at]).toMatchObject([{ type, output_format: 'png', usage: expect.anything() }])
+      expect(sha256(Object(events[at])[0].b64_json)).not.toBe(sha256(''))
+    }
+    expect(await endsOf(account)).toEqual(['succeeded', 'succeeded'])
+  })
+
+  it('throws the error of a stream that has begun, and obeys the status of one that has not [stream-3, stream-5]', async () => {
+    const { images, account, sent } = await connect()
+    const fault = (after: number) => `node [sim:status code=400 after=${after}]`
+    const fields = { model, stream: true } as const
+    const late = await images.generate({ ...fields, prompt: fault(6_000) })
+    await expect(eventsOf(late)).rejects.toMatchObject({
+      code: 'upstream_invalid_request',
+      error: { should_retry: true, task_id: expect.stringMatching(/^task_/) },
+    })
+    await expect(images.generate({ ...fields, prompt: fault(0) })).rejects.toMatchObject({
+      status: 400,
+      code: 'upstream_invalid_request',
+    })
+    expect(sent).toEqual(['200', '400'])
+    expect(await endsOf(account)).toEqual(Array(2).fill('failed upstream_invalid_request'))
   })
 
   it('does not retry a 409: the key keeps its one task', async () => {

@@ -140,12 +140,4 @@ describe("a call of Google's clients", () => {
       expect(call?.images).toHaveLength(1)
     },
   )
-
-  it('that would stream is a 404 which names the operation that does not [client-7]', async () => {
-    for (const version of ['v1', 'v1beta']) {
-      const { status, body } = await post(`/${version}/models/${familyA}:streamGenerateContent`, {})
-      expect([status, body.error.code]).toEqual([404, 'not_found'])
-      expect(body.error.message).toContain(':generateContent')
-    }
-  })
 })

@@ -43,8 +43,9 @@ describe('a field that clients always send', () => {
     ['output_format', 'webp', /"png"/],
     ['background', 'transparent', /"auto"/],
     ['moderation', 'low', /"auto"/],
-    ['stream', true, /false/],
-    ['partial_images', 2, /0/],
+    ['stream', 'yes', /boolean|"true"/],
+    ['partial_images', 4, /3/],
+    ['partial_images', 2, /0 or absent without a stream/],
     ['user', 'u'.repeat(513), /512/],
     ['user', 'ü'.repeat(257), /512/],
   ])(
@@ -57,6 +58,16 @@ describe('a field that clients always send', () => {
       expect(editsOf({ [param]: String(value) })).toMatchObject({ failure })
     },
   )
+
+  it('of partial images takes 0 to 3 with a stream, and 0 without [stream-2]', () => {
+    for (const partials of [0, 1, 2, 3]) {
+      const ok = { ok: true, value: { isStreamed: true } }
+      expect(generationsOf({ stream: true, partial_images: partials })).toMatchObject(ok)
+      expect(editsOf({ stream: 'true', partial_images: String(partials) })).toMatchObject(ok)
+      expect(generationsOf({ partial_images: partials }).ok).toBe(partials === 0)
+      expect(editsOf({ partial_images: String(partials) }).ok).toBe(partials === 0)
+    }
+  })
 
   it('stays unknown on the task endpoint [client-3]', () => {
     for (const [param, value] of Object.entries({ ...inBoth, size: undefined, stream: false })) {

@@ -2,43 +2,61 @@ import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { chargedCredits } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
-import type { Accepted } from '../../tasks/acceptTask.ts'
 import type { ApiContext } from '../requestState.ts'
 import type { ApiParts } from '../apiParts.ts'
 import type { HttpFailure } from '../errors.ts'
+import type { AcceptedCall } from '../intake/submit.ts'
+import type { AnswerStream } from './answerStream.ts'
+import { openStream, streamTimesDefault } from './answerStream.ts'
 import { taskUrl } from './answerAsync.ts'
 import { setCreditsCharged } from './recordOf.ts'
 import { sendJson } from './sendBody.ts'
 import { sendNative } from './sendNative.ts'
 
 /**
- * Keeps the call open until its task ends, or until the synchronous deadline. The call may have joined the task of an
+ * Keeps the call open until its task ends, or until the synchronous deadline, which does not bind a stream. The call may have joined the task of an
  * earlier call, by the same idempotency key. Where that task is cancelled because the earlier client left, the answer
  * is a 500 that may be repeated: the key is free by then, so the repeated call makes a new task.
  */
 export async function answerSync(
   context: ApiContext,
   parts: ApiParts,
-  accepted: Accepted,
+  { stream: form, ...accepted }: AcceptedCall,
 ): Promise<HttpFailure | undefined> {
   context.set('X-Task-Id', accepted.taskId)
   // If the client never receives this answer, it can still find the image under this URL.
   context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
-  const task = await parts.waits.untilEnd(accepted, context.res, parts.config.syncDeadlineMs)
-  // Koa sends nothing to a client that has left.
-  if (task === 'missing') throw new Error(`${accepted.taskId} has no row any more`)
+  const stream = form && openStream(context, form, parts.config.streamTimes ?? streamTimesDefault)
+  try {
+    const task = await parts.waits.untilEnd(accepted, context.res, stream !== undefined)
+    // Koa sends nothing to a client that has left.
+    if (task === 'missing') throw new Error(`${accepted.taskId} has no row any more`)
+    return await answerWaited(context, parts, task, stream)
+  } finally {
+    stream?.close()
+  }
+}
+
+async function answerWaited(
+  context: ApiContext,
+  parts: ApiParts,
+  task: TaskView,
+  stream?: AnswerStream,
+): Promise<HttpFailure | undefined> {
   const status = publicStatus(task)
   switch (status) {
     case 'queued':
     case 'processing':
+      // A stream waits as long as its process serves. The same key finds the task at another one.
+      if (context.state.stream !== undefined) context.state.retryIsUnsafe = false
       return { tag: 'generation_timeout' }
     case 'failed':
-      return answerFailed(context, parts, task)
+      return answerFailed(context, parts, task, stream)
     case 'expired':
       return { tag: 'result_expired' }
     case 'succeeded': {
       const charged = { 'X-Credits-Charged': String(chargedCredits(task)) }
-      const isSent = await sendNative(context, parts, task, charged)
+      const isSent = await sendNative(context, parts, task, charged, stream)
       return isSent ? undefined : { tag: 'result_expired' }
     }
     default:
@@ -56,6 +74,7 @@ function answerFailed(
   context: ApiContext,
   { tasks }: ApiParts,
   task: TaskView,
+  stream?: AnswerStream,
 ): HttpFailure | undefined {
   const { failure, route, taskId, family, model, rejection } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
@@ -64,7 +83,8 @@ function answerFailed(
   const isNative = route === 'v1beta.generateContent' && failure.cause === 'rejected'
   if (isNative && rejection !== undefined) {
     setCreditsCharged(context, task)
-    sendJson(context, 200, rejection)
+    if (stream === undefined) sendJson(context, 200, rejection)
+    else stream.end('completed', rejection)
     return undefined
   }
   return { tag: 'task_ended', failure, family }

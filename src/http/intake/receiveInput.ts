@@ -53,6 +53,6 @@ export async function receiveInput<Input>(
  * The constructor of `URLSearchParams` drops a question mark at the start, so one is added. For `…??limit=1` it would
  * otherwise drop a question mark that belongs to the name `?limit`.
  */
-function queryOf(context: RouteContext): URLSearchParams {
+export function queryOf(context: RouteContext): URLSearchParams {
   return new URLSearchParams(`?${context.querystring}`)
 }

@@ -4,6 +4,7 @@ import type { RequestFailure } from '../../domain/failure.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import { NothingWrittenError } from '../../domain/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
+import { succeed } from '../../domain/result.ts'
 import type { UnstoredRequest } from '../../domain/tasks/imageRequest.ts'
 import type { ParamNames } from '../../domain/tasks/checkSupported.ts'
 import { readTraceparent } from '../../domain/tasks/traceparent.ts'
@@ -14,6 +15,7 @@ import type { ApiParts } from '../apiParts.ts'
 import type { HttpFailure } from '../errors.ts'
 import type { RouteContext } from '../route.ts'
 import { rateLimitHeaders } from '../answers/rateLimitHeaders.ts'
+import type { StreamForm } from '../answers/streamForms.ts'
 import type { BodyOptions } from './body.ts'
 import { readIdempotencyKey } from './idempotencyKey.ts'
 import { blobsOf, nameInputs, withUpload } from './inputUpload.ts'
@@ -42,13 +44,20 @@ export type Receive = (
   options: BodyOptions,
 ) => Promise<Result<Received, RequestFailure>>
 
-type Received = { readonly request: UnstoredRequest; readonly paramNames?: ParamNames }
+type Received = {
+  readonly request: UnstoredRequest
+  readonly paramNames?: ParamNames
+  /** Present when the client asks for a stream. It is no part of the request: the same task answers either way. */
+  readonly stream?: StreamForm | undefined
+}
+
+export type AcceptedCall = Accepted & Pick<Received, 'stream'>
 
 /** Answers an accepted request. */
 type AnswerAccepted = (
   context: ApiContext,
   parts: ApiParts,
-  accepted: Accepted,
+  accepted: AcceptedCall,
 ) => Promise<HttpFailure | undefined>
 
 type Entry = {
@@ -65,18 +74,19 @@ type Entry = {
 async function receiveAndAccept(
   entry: Entry,
   receive: Receive,
-): Promise<Result<Accepted, RequestFailure>> {
+): Promise<Result<AcceptedCall, RequestFailure>> {
   const { context, caller, parts } = entry
   const room = parts.largeBodies.open(caller.accountId)
   try {
     const limitBytes = parts.config.ingressLimitBytes
     const received = await receive(context, { limitBytes, room })
     if (!received.ok) return received
+    const { request, stream } = received.value
     const accepted = await storeAndAccept(entry, received.value)
     // The images are parts of the body. If its memory waited for V8 to collect it, the next large bodies would come first
     // and take as much again. Not after an error: a write that failed may still be under way.
-    for (const { content } of received.value.request.inputs) freeMemory(content)
-    return accepted
+    for (const { content } of request.inputs) freeMemory(content)
+    return accepted.ok ? succeed({ ...accepted.value, stream }) : accepted
   } finally {
     room.end()
   }

@@ -45,6 +45,18 @@ export const contentResponse = response({
     .optional(),
 }).meta({ id: 'ContentResponse', description: 'The native response of family A.' })
 
+/** An error as Google writes it, for a stream that has begun. Its first detail names our code and the task. */
+export const contentStreamError = z
+  .object({
+    error: z.object({
+      code: z.int(),
+      message: z.string(),
+      status: z.string(),
+      details: z.array(z.looseObject({ '@type': z.string() })),
+    }),
+  })
+  .meta({ id: 'ContentStreamError', description: 'Why a stream that has begun has no image.' })
+
 /** The same response in a task record, with the image by its address. */
 export const contentByUrl = response({
   fileData: z.object({ mimeType, fileUri: z.url() }).optional(),

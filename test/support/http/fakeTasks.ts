@@ -6,6 +6,7 @@ import { fail, succeed } from '../../../src/domain/result.ts'
 import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import { checkSupported } from '../../../src/domain/tasks/checkSupported.ts'
 import type { ImageRequest } from '../../../src/domain/tasks/imageRequest.ts'
+import type { Family } from '../../../src/domain/models/models.ts'
 import { canonicalRequest } from '../../../src/domain/tasks/imageRequest.ts'
 import type { TaskView } from '../../../src/domain/tasks/task.ts'
 import { endEventId } from '../../../src/domain/tasks/taskEvents.ts'
@@ -22,10 +23,29 @@ type Settings = {
   beforeAccept: (() => Promise<void>) | undefined
 }
 
-/** The native response that `succeed` stores. */
-const familyBNative: NativeResponse = {
-  response: familyBResponse({ created: 5, size: '1024x1024' }, 0),
-  imagePath: ['data', 0, 'b64_json'],
+/** The native responses that `succeed` stores. The text has letters that some libraries take for the end of a line. */
+const natives: Readonly<Record<Family, NativeResponse>> = {
+  A: {
+    response: {
+      candidates: [
+        {
+          content: {
+            parts: [
+              { text: 'a\u2028b\u2029c\u0085d' },
+              { inlineData: { mimeType: 'image/png', data: '' } },
+            ],
+          },
+        },
+      ],
+      modelVersion: 'model',
+      responseId: 'response',
+    },
+    imagePath: ['candidates', 0, 'content', 'parts', 1, 'inlineData', 'data'],
+  },
+  B: {
+    response: familyBResponse({ created: 5, size: '1024x1024' }, 0),
+    imagePath: ['data', 0, 'b64_json'],
+  },
 }
 
 /**
@@ -145,7 +165,7 @@ export function createFakeTasks(blobs: BlobStore) {
       expiresAtMs: 1_700_086_460_000,
       nowMs: 1_700_000_061_000,
       asset: { answerId, mimeType: 'image/png', bytes: redPixelPng.length, sha256 },
-      native: familyBNative,
+      native: natives[taskOf(taskId).family],
     })
   }
 

@@ -7,8 +7,10 @@ import { until } from '../timing.ts'
 export type TestProcess = Omit<ReturnType<typeof spawnTestProcess>, 'ready'>
 
 type SpawnOptions = {
-  /** The path of its script below the repository. */
+  /** The path of its script below the checkout. */
   readonly script: string
+  /** The folder of the checkout. Default: this one. */
+  readonly checkout?: string | undefined
   readonly args?: readonly string[]
   readonly nodeFlags?: readonly string[]
   /** What is run in place of the script, such as a terminal that runs it. */
@@ -26,7 +28,8 @@ export type TestProcessOptions = SpawnOptions & {
   readonly readyUrl: string
 }
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+/** The folder of this checkout. */
+export const ownCheckout = fileURLToPath(new URL('../../..', import.meta.url))
 const startMsMax = 90_000
 const stopMsMax = 20_000
 
@@ -43,11 +46,12 @@ export async function startTestProcess(options: TestProcessOptions): Promise<Tes
 
 /** Starts a process. `ready` waits until it is, and kills it when it is not in time. */
 export function spawnTestProcess(options: SpawnOptions) {
-  const { script, args = [], nodeFlags = [], environment, logPath } = options
+  const { script, checkout = ownCheckout, args = [], nodeFlags = [] } = options
+  const { environment, logPath } = options
   const log = openSync(logPath, 'a', 0o600)
   // An earlier process may have written to the same file.
   const { size: outputFrom } = fstatSync(log)
-  const ofScript = [process.execPath, ...nodeFlags, join(root, script), ...args]
+  const ofScript = [process.execPath, ...nodeFlags, join(checkout, script), ...args]
   const [file = '', ...line] = options.command ?? ofScript
   const child = spawn(file, line, {
     env: { ...inherited(), ...environment },

@@ -12,7 +12,7 @@ import { embeddedStack } from '../stack/embeddedStack.ts'
 import { openTemporalWorld } from '../temporal/temporalWorld.ts'
 import { simulatorFile, upstreamCredentials, writeOperatorFile } from './simulatorFile.ts'
 import { createAccounts } from './testAccount.ts'
-import { startTestProcess } from './testProcess.ts'
+import { spawnTestProcess, startTestProcess } from './testProcess.ts'
 
 /** What a test changes about the service. The default is one API and one worker. */
 export type ServiceOptions = {
@@ -27,6 +27,8 @@ export type ServiceOptions = {
   /** The operator file, instead of two channels that lead to the simulator. */
   readonly operatorFile?: (simulatorUrl: string) => unknown
   readonly simulator?: Omit<Parameters<typeof startSimulator>[0], 'port'>
+  /** The folder of another checkout, whose code runs on the schema of its own `migrate`. */
+  readonly checkout?: string
 }
 
 /** One real API, worker or admin process. */
@@ -70,10 +72,17 @@ export async function startTestService(options: ServiceOptions = {}) {
     ),
     ...options.environment,
   }
+  /** Runs `darkroom migrate` of a checkout. */
+  const migrate = (checkout: string) => migrateWith(checkout, folder, environment)
+  if (options.checkout !== undefined) {
+    await database.pool.query('drop schema public cascade; create schema public')
+    await migrate(options.checkout)
+  }
   const apis: DarkroomProcess[] = []
   const workers: DarkroomProcess[] = []
-  const start = async (name: 'api' | 'worker', changed: Variables) => {
-    const started = await startDarkroomProcess(name, folder, { ...environment, ...changed })
+  const start = async (name: 'api' | 'worker', changed: Variables, checkout = options.checkout) => {
+    const given = { ...environment, ...changed }
+    const started = await startDarkroomProcess(name, folder, given, { checkout })
     const list = name === 'api' ? apis : workers
     list.push(started)
     return started
@@ -96,9 +105,10 @@ export async function startTestService(options: ServiceOptions = {}) {
     blobDir,
     environment,
     account: createAccounts(database.pool, keyPepper),
-    /** Starts one more process with the given variables changed. */
-    startWorker: (changed: Variables = {}) => start('worker', changed),
-    startApi: (changed: Variables = {}) => start('api', changed),
+    migrate,
+    /** Starts one more process with the given variables changed, of the given checkout. */
+    startWorker: (changed: Variables = {}, checkout?: string) => start('worker', changed, checkout),
+    startApi: (changed: Variables = {}, checkout?: string) => start('api', changed, checkout),
     /** What the processes have printed so far. */
     logs: () => [...apis, ...workers].map((each) => each.output()).join(''),
     stop: async () => {
@@ -110,6 +120,17 @@ export async function startTestService(options: ServiceOptions = {}) {
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function migrateWith(
+  checkout: string,
+  folder: string,
+  environment: Variables,
+): Promise<void> {
+  const script = { script: 'src/cli.ts', args: ['migrate'], logPath: join(folder, 'migrate.log') }
+  const run = spawnTestProcess({ ...script, checkout, environment })
+  const code = await run.ended
+  if (code !== 0) throw new Error(`darkroom migrate ended with ${code}: ${run.output()}`)
 }
 
 /** The variable with the port of a process at which it says whether it is ready. */
@@ -124,7 +145,10 @@ export async function startDarkroomProcess(
   name: ServiceName,
   folder: string,
   given: Variables,
-  { alone = false } = {},
+  {
+    alone = false,
+    checkout,
+  }: { readonly alone?: boolean; readonly checkout?: string | undefined } = {},
 ) {
   const [port, internal] = [String(await freePort()), String(await freePort())]
   const ports = { [portVariables[name]]: port, ...(name === 'api' && { INTERNAL_PORT: internal }) }
@@ -133,6 +157,7 @@ export async function startDarkroomProcess(
   const started = await startTestProcess({
     name,
     script: `src/${name}.ts`,
+    checkout,
     args: alone ? [] : ['--exit-with-parent'],
     nodeFlags: serviceNodeFlags[name],
     environment,

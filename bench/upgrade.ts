@@ -31,7 +31,7 @@ const { values } = parseArgs({
   },
 })
 /** More than all channels call at once, so that some tasks are always in each state. */
-const clients = 220
+const clients = 300
 /** How long each mixture of versions works before the next process is replaced. */
 const betweenMs = 10_000
 const stopMsMax = 60_000
@@ -57,6 +57,7 @@ await runBench(async ({ figure }) => {
     apis: 2,
     workers: 2,
     latency: '500-8000',
+    channel: { timeoutSeconds: 15, concurrencyMax: 120 },
     checkout: from,
     environment: { PUBLIC_URL: 'https://images.example.test' },
   }

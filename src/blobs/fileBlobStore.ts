@@ -1,4 +1,4 @@
-import { link, mkdir, open, rm, stat, unlink } from 'node:fs/promises'
+import { link, mkdir, open, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, ByteRange, FoundBlob } from '../domain/ports/blobStore.ts'
@@ -51,7 +51,10 @@ type NewFile = { readonly path: string; readonly bytes: Uint8Array; readonly tem
  * the prefix, which is deleted as a whole. Returns whether any file existed.
  */
 async function writeNew(files: readonly NewFile[]): Promise<boolean> {
-  const written = await Promise.allSettled(files.map(writeTemporary))
+  const flags = { flag: 'wx', mode: 0o600, flush: true }
+  const written = await Promise.allSettled(
+    files.map(({ tempPath, bytes }) => writeFile(tempPath, bytes, flags)),
+  )
   try {
     for (const each of written) if (each.status === 'rejected') throw each.reason
     let exists = false
@@ -61,16 +64,6 @@ async function writeNew(files: readonly NewFile[]): Promise<boolean> {
     return exists
   } finally {
     await Promise.all(files.map(({ tempPath }) => unless(['ENOENT'], unlink(tempPath))))
-  }
-}
-
-async function writeTemporary({ tempPath, bytes }: NewFile): Promise<void> {
-  const file = await open(tempPath, 'wx', 0o600)
-  try {
-    await file.writeFile(bytes)
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }
 

@@ -173,6 +173,8 @@ export function createS3Client(options: { readonly pathStyle: boolean }): S3Clie
     forcePathStyle: options.pathStyle,
     maxAttempts: 4,
     retryMode: 'standard',
+    // The SDK would open a connection of its own for each body of 2 MiB or more, and wait for a 100 (Continue).
+    expectContinueHeader: false,
     // The SDK would warn on the console when it repeats a request. A failure still reaches the caller.
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: {

@@ -40,6 +40,13 @@ describe('upload to an object store', () => {
     expect(only?.body.equals(bytes)).toBe(true)
   })
 
+  it('sends a large image at once, over a connection that stays open', async () => {
+    const { store, seen } = await openStore((_request, response) => response.end())
+    await store.put(['an1/image', randomBytes(3 * 1024 * 1024)])
+    expect(seen[0]?.headers).toMatchObject({ connection: 'keep-alive' })
+    expect(seen[0]?.headers.expect).toBeUndefined()
+  })
+
   it('believes a 412 only when another writer has stored the object', async () => {
     const own = await storeAnswering(['lost', 412, 200], 'own')
     await own.put()

@@ -80,7 +80,7 @@ it('the playground speaks the language of the browser or the one that its reader
 it('the console speaks the language of the browser or the one that its reader chose, and fits a phone in each', async () => {
   const account = await service.account(1_000)
   const client = createClient(service.url, account.secret)
-  const body = generateBody({ model: 'familyb-image-2-vip', prompt: 'a cat [sim:moderation]' })
+  const body = generateBody({ model: 'familyb-image-2-vip', prompt: 'the phone [sim:moderation]' })
   const { task_id: taskId } = await client.accepted(body)
   await client.ended(taskId)
   const views = ['overview', 'queue', 'channels', 'webhooks', 'usage', 'audit', 'accounts']

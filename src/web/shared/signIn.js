@@ -43,7 +43,7 @@ export function SignIn(props) {
     </header>
     <main class="signin">
       <h2>${title}</h2>
-      <p>${text} ${words.signIn.stays}</p>
+      <p>${words.signIn.text(text)}</p>
       <form onSubmit=${submit} aria-busy=${opening}>
         <label class="label" for="key">${label}</label>
         <div class="keyline">

@@ -106,7 +106,10 @@ function whyFailed({ timeline }) {
   const failed = timeline.find(({ event }) => event === 'failed')
   if (failed === undefined) return null
   const call = timeline.findLast(({ event }) => event === 'attempt_closed')
-  const why = [failed['cause'], call && callText(call)].filter(Boolean).join(' · ')
+  const { cause } = failed
+  const why = [cause && nameIn(words.console.outcomes, String(cause)), call && callText(call)]
+    .filter(Boolean)
+    .join(' · ')
   return html`<div class="notice">
     <p><b>${words.console.task.failed}</b> ${code(failed['code'])}</p>
     <p>${why}</p>
@@ -123,11 +126,13 @@ function callText({ class: outcome = '', reason, http_status: status, channel = 
 /** @param {TaskStory} story */
 function factsOf(story) {
   const { fields } = words.console
+  const { actions, quality } = words.playground
+  const asked = [nameIn(actions, story.action), story.size, story.quality && quality(story.quality)]
   return facts([
     [fields.account, accountLink(story.account)],
     [fields.key, code(story.key_id)],
     [fields.model, story.model],
-    [fields.action, [story.action, story.size, story.quality].filter(Boolean).join(' · ')],
+    [fields.action, asked.filter(Boolean).join(' · ')],
     [fields.route, code(story.route)],
     [fields.credits, numberText(story.credits)],
     [fields.charged, story.charged === undefined ? undefined : numberText(story.charged)],
@@ -164,8 +169,8 @@ function Neighbours({ id, query }) {
   return html`
     <nav class="actions" aria-label=${text.pages}>
       <a class="button" href=${linkTo(['tasks'], query)}>${text.task.list}</a>
-      ${before && html`<button type="button" onClick=${() => show(before)}>${text.previous}</button>`}
-      <button type="button" onClick=${next}>${text.next}</button>
+      ${before && html`<button type="button" onClick=${() => show(before)}>${text.task.previous}</button>`}
+      <button type="button" onClick=${next}>${text.task.next}</button>
     </nav>
   `
 }

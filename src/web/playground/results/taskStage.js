@@ -2,6 +2,7 @@ import { html } from 'htm/preact'
 import { words } from 'words'
 import { imageAddress } from '../calls/api.js'
 import { Notice } from '../../shared/notice.js'
+import { sizeText } from '../form/models.js'
 import { isLive } from '../calls/watchTask.js'
 
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
@@ -31,7 +32,7 @@ export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, on
         ${prompt && html`<p class="caption">${prompt}</p>`}
         <p class="facts">
           <span>${record.model}</span>
-          ${[request?.size, request?.aspect_ratio, quality]
+          ${[request?.size && sizeText(request.size), request?.aspect_ratio, quality]
             .filter(Boolean)
             .map((each) => html`<span key=${each}>${each}</span>`)}
           <span>${time.format(new Date(record.completed_at ?? record.created_at))}</span>

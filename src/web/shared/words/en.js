@@ -45,7 +45,7 @@ export const words = {
     again: (/** @type {string} */ time) => `Trying again at ${time}.`,
   },
   signIn: {
-    stays: 'Your key stays in this tab until you close it.',
+    text: (/** @type {string} */ text) => `${text} Your key stays in this tab until you close it.`,
     characters: 'A key has letters, digits and signs only.',
     open: 'Open',
     opening: 'Opening…',
@@ -149,7 +149,6 @@ export const words = {
     pages: 'Pages',
     first: 'First page',
     next: 'Next',
-    previous: 'Previous',
     loading: 'Reading…',
     looking: 'Looking what would happen…',
     nothing: 'Nothing here.',
@@ -277,6 +276,8 @@ export const words = {
       image: 'Show the image',
       source: (/** @type {number} */ n) => `Show source image ${n}`,
       list: 'List',
+      next: 'Next',
+      previous: 'Previous',
       waited: (/** @type {string} */ waited, /** @type {string | undefined} */ asked) =>
         asked === undefined
           ? `waited ${waited}`

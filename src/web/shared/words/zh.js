@@ -35,7 +35,7 @@ export const words = {
     again: (/** @type {string} */ time) => `将于 ${time} 重试。`,
   },
   signIn: {
-    stays: '密钥只保存在当前标签页，关闭后即清除。',
+    text: (/** @type {string} */ text) => `${text}密钥只保存在当前标签页，关闭后即清除。`,
     characters: '密钥只包含字母、数字和符号。',
     open: '进入',
     opening: '正在进入…',
@@ -135,14 +135,13 @@ export const words = {
     pages: '分页',
     first: '首页',
     next: '下一页',
-    previous: '上一页',
     loading: '正在读取…',
     looking: '正在确认影响范围…',
     nothing: '暂无数据。',
     processing: (/** @type {string} */ progress) => `处理中 ${progress}`,
     notRead: '读取失败',
     notDone: '操作未完成',
-    cancel: '取消',
+    cancel: '返回',
     until: '至',
     noReason: '未填写原因。',
     states: {
@@ -262,6 +261,8 @@ export const words = {
       image: '查看图片',
       source: (/** @type {number} */ n) => `查看原图 ${n}`,
       list: '返回列表',
+      next: '下一个',
+      previous: '上一个',
       waited: (/** @type {string} */ waited, /** @type {string | undefined} */ asked) =>
         asked === undefined ? `等待 ${waited}` : `等待 ${waited}（上游要求 ${asked}）`,
     },

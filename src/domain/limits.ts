@@ -63,8 +63,8 @@ export const upstreamAnswerTextBytesMax = 32 * mebibyte
 /** Limit for what is stored of such an answer besides its image, as JSON. The longest texts are left out. */
 export const storedResponseBytesMax = 4 * mebibyte
 
-/** Limit for the pixels of an output image that is converted to PNG: those of the largest tier. */
-export const outputImagePixelsMax = 4096 * 4096
+/** Limit for the pixels of an output image that is converted: twice those of the largest tier, whatever its shape. */
+export const outputImagePixelsMax = 2 * 4096 * 4096
 
 /** Limit for the refused calls of one task. A task with this many of them fails. */
 export const refusalsMax = 100

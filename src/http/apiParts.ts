@@ -8,6 +8,7 @@ import type { TaskView } from '../domain/tasks/task.ts'
 import type { RequestObservers } from './middleware.ts'
 import type { AccountReads } from '../store/accountReads.ts'
 import type { TaskService } from '../tasks/taskService.ts'
+import type { Variants } from '../tasks/variants.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 
 /** Everything that the HTTP API needs. `src/wiring/apiProcess.ts` provides it. */
@@ -19,6 +20,8 @@ export type ApiDeps = RequestObservers & {
   readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
   /** Contains the input images of requests, and the finished images. */
   readonly blobs: BlobStore
+  /** Smaller forms of finished images, and other formats. */
+  readonly variants: Variants
   readonly config: ApiConfig
   /** Sign and verify asset URLs. */
   readonly signingKeys: SigningKeys

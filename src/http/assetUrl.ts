@@ -1,6 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { ImageMimeType } from '../domain/models/models.ts'
+import { fileExtensions } from '../domain/tasks/imageVariant.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
+import type { FormParameter } from '../schema/assetForm.ts'
+import { isFormParameter } from '../schema/assetForm.ts'
 
 /**
  * The first key signs new URLs. Every key verifies. So an operator can add a new first key, and URLs signed
@@ -15,12 +17,6 @@ export type SigningKey = { readonly id: string; readonly secret: string }
  */
 const version = '1'
 
-const names: Readonly<Record<ImageMimeType, string>> = {
-  'image/png': 'image.png',
-  'image/jpeg': 'image.jpg',
-  'image/webp': 'image.webp',
-}
-
 /**
  * Returns the signed URL of a task's image, or `undefined` when the task has no image. The URL works without
  * an API key until the image expires. With the same signing key, the same task always gets the same URL.
@@ -32,25 +28,32 @@ export function assetUrl(
 ): string | undefined {
   const { taskId, asset, expiresAtMs } = task
   if (asset === undefined || expiresAtMs === undefined) return undefined
-  const name = names[asset.mimeType]
+  const name = `image.${fileExtensions[asset.mimeType]}`
   const expires = String(Math.floor(expiresAtMs / 1000))
   const signature = sign(key, { keyId: key.id, taskId, name, expires })
   const query = new URLSearchParams({ version, key: key.id, expires, signature })
   return `${publicUrl}/v1/assets/${taskId}/${name}?${query.toString()}`
 }
 
-/** Returns true for exactly the URLs that `assetUrl` can return, also for those that have expired. */
-export function isAssetUrl(
+const signedParameters = 4
+
+/**
+ * Returns what stands behind the signature of a URL that `assetUrl` can return, also of one that has expired: the
+ * parameters that ask for another form of the image, unchecked. Returns `undefined` for every other URL.
+ */
+export function formParametersOf(
   keys: SigningKeys,
   path: { readonly taskId: string; readonly name: string },
   query: URLSearchParams,
-): boolean {
-  const given = Object.fromEntries(query)
-  const { key: keyId = '', expires = '', signature = '' } = given
+): readonly FormParameter[] | undefined {
+  const signed = new URLSearchParams([...query].slice(0, signedParameters))
+  const form = [...query].slice(signedParameters)
+  const { key: keyId = '', expires = '', signature = '' } = Object.fromEntries(signed)
   const expected = new URLSearchParams({ version, key: keyId, expires, signature })
-  if (query.toString() !== expected.toString()) return false
+  if (signed.toString() !== expected.toString() || !form.every(isFormParameter)) return undefined
   const key = keys.find(({ id }) => id === keyId)
-  return key !== undefined && sameText(sign(key, { keyId, expires, ...path }), signature)
+  if (key === undefined) return undefined
+  return sameText(sign(key, { keyId, expires, ...path }), signature) ? form : undefined
 }
 
 type Signed = {

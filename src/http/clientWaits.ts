@@ -92,7 +92,7 @@ export function createClientWaits(
 }
 
 /** The whole request has been read. After that, only the response reports that its client has left. */
-function clientLeft(response: ServerResponse): AbortSignal {
+export function clientLeft(response: ServerResponse): AbortSignal {
   const left = new AbortController()
   // Without a reason, Node would make an error with its stack for each call.
   const leave = () => left.abort('the response is closed')

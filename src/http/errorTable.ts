@@ -61,6 +61,11 @@ const errors = {
     'Too many large requests are in progress. Try again later.',
     'rate_limit_exceeded',
   ],
+  too_many_variants: [
+    429,
+    'Too many images are being converted. Try again later.',
+    'rate_limit_exceeded',
+  ],
   too_many_waiters: [
     429,
     'Too many requests wait for tasks. Try again later, or read the task without waiting.',

@@ -12,7 +12,7 @@ import { namedError } from './errorTable.ts'
 /** Why a request does not get the answer it asked for. `errorReply` translates each failure to HTTP. */
 export type HttpFailure =
   | RequestFailure
-  | { readonly tag: 'too_many_waiters'; readonly retryAfterSeconds: number }
+  | { readonly tag: 'too_many_waiters' | 'too_many_variants'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
   /** What an operator asked for was not done, in the words of the operation. 404, or 409 unless a field is wrong. */
   | { readonly tag: 'no_such'; readonly message: string }
@@ -130,6 +130,7 @@ export function errorReply(failure: HttpFailure, request = ''): ErrorReply {
       })
     case 'overloaded':
     case 'too_many_waiters':
+    case 'too_many_variants':
       return named(failure.tag, { headers: retryAfter(failure.retryAfterSeconds) })
     case 'task_ended':
       return taskFailureReply(failure)

@@ -54,6 +54,16 @@ export async function takeUploads(
   return rows.map(({ uploadId }) => uploadId)
 }
 
+/** Returns whether an upload is there and not taken, so that the blobs under its prefix will be deleted later. */
+export async function isUploadKept(pool: Pool, uploadId: string): Promise<boolean> {
+  const { rows } = await pool.query({
+    name: 'is-upload-kept',
+    text: `select from upload where upload_id = $1 and sweep_after > '-infinity'`,
+    values: [uploadId],
+  })
+  return rows.length > 0
+}
+
 /**
  * Deletes the rows of taken uploads after their blobs are deleted. If an upload contained a published answer,
  * also deletes the native response in the task's row.

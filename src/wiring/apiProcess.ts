@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { convertBlob } from '../bytes/convertImage.ts'
 import type { Config } from '../config/environment.ts'
 import { required } from '../config/environment.ts'
 import { engineFileName } from '../config/runtimeFile.ts'
@@ -19,9 +20,11 @@ import { cancelTask } from '../store/tasks/ends.ts'
 import { createTaskWatches } from '../tasks/watchTasks.ts'
 import { createAccountReads } from '../store/accountReads.ts'
 import { readTaskOfImage } from '../store/tasks/readTask.ts'
+import { isUploadKept } from '../store/uploads.ts'
 import type { StartRuns } from '../tasks/produce/startRuns.ts'
 import { createStartRuns } from '../tasks/produce/startRuns.ts'
 import { createTaskService } from '../tasks/taskService.ts'
+import { createVariants } from '../tasks/variants.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import { createReadRunStage } from '../temporal/readRunStage.ts'
@@ -118,6 +121,11 @@ function apiDepsOf(
     reads: createAccountReads(pool),
     readTaskOfImage: (taskId) => readTaskOfImage(pool, taskId),
     blobs,
+    variants: createVariants({
+      blobs,
+      isUploadKept: (uploadId) => isUploadKept(pool, uploadId),
+      convert: convertBlob,
+    }),
     config: {
       ...config,
       ...operatorSettings,

@@ -170,6 +170,7 @@ describe('a task through its retention and tombstone', () => {
 
   it('serves the same bytes at the same URL until its retention ends [life-1]', async () => {
     expect(uploads.map((id) => existsSync(join(service.blobDir, id)))).toContain(true)
+    expect((await fetch(`${assetUrl}&width=128&format=webp`)).status).toBe(200)
     const digests = new Set<string>()
     const urls = new Set<string>()
     let reads = 0
@@ -198,6 +199,7 @@ describe('a task through its retention and tombstone', () => {
     const { output: _output, result: _result, ...rest } = record
     expect(await answer.json()).toEqual({ ...rest, status: 'expired' })
     expect((await fetch(assetUrl)).status).toBe(404)
+    expect((await fetch(`${assetUrl}&width=128&format=webp`)).status).toBe(404)
     const result = await fetch(`${client.url}/v1/tasks/${taskId}/result`, {
       headers: { authorization: client.authorization },
     })

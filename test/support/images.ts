@@ -15,10 +15,10 @@ export function receivedImage(path: readonly (string | number)[]): ReceivedImage
 }
 
 /** A valid PNG of exactly `bytes` bytes: the red pixel and a private chunk. Another `salt` gives other bytes. */
-export function paddedPng(bytes: number, salt: number): Buffer {
+export function paddedPng(bytes: number, salt: number, chunk = 'prVt'): Buffer {
   const chunkFrameBytes = 12
   const content = Buffer.alloc(bytes - redPixelPng.length - chunkFrameBytes, salt)
-  const typed = Buffer.concat([Buffer.from('prVt', 'latin1'), content])
+  const typed = Buffer.concat([Buffer.from(chunk, 'latin1'), content])
   const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)]
   length.writeUInt32BE(content.length)
   checksum.writeUInt32BE(crc32(typed))

@@ -1,4 +1,6 @@
 import type { ImageMimeType } from '../models/models.ts'
+import type { ImageVariant } from '../tasks/imageVariant.ts'
+import { variantName } from '../tasks/imageVariant.ts'
 import type { NativeResponse } from './nativeResponse.ts'
 
 /**
@@ -17,6 +19,12 @@ export type AnswerMeta = {
     readonly bytes: number
     readonly sha256: string
   }
+  /** The image as the upstream sent it, where the one above was converted from it. */
+  readonly original?: {
+    readonly mimeType: ImageMimeType
+    readonly bytes: number
+    readonly sha256: string
+  }
   readonly native: NativeResponse
 }
 
@@ -32,6 +40,13 @@ export function knownSide(side: unknown): number | undefined {
 /** Returns the blob key of an answer's image. Each attempt has its own random `answerId`. */
 export function answerImageKey(answerId: string): string {
   return `${answerId}/image`
+}
+export function answerOriginalKey(answerId: string): string {
+  return `${answerId}/original`
+}
+/** A variant has the prefix of its image, so it is deleted with it. */
+export function answerVariantKey(answerId: string, variant: ImageVariant): string {
+  return `${answerId}/${variantName(variant)}`
 }
 export function answerMetaKey(answerId: string): string {
   return `${answerId}/meta.json`

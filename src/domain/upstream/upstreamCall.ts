@@ -94,6 +94,8 @@ export type KeptImage = {
   readonly width: number
   readonly height: number
   readonly bytes: Buffer
+  /** What the upstream sent, where the image was converted from it. */
+  readonly original?: { readonly mimeType: ImageMimeType; readonly bytes: Buffer }
   /**
    * Call this when the image is stored or given up: large answers wait for the memory that it takes. A second call does
    * nothing.

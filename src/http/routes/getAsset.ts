@@ -1,15 +1,28 @@
-import type { ByteRange } from '../../domain/ports/blobStore.ts'
+import { inputMimeTypes } from '../../domain/models/models.ts'
+import { invalidValue } from '../../domain/requestFailures.ts'
+import type { Result } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
+import type { ImageVariant } from '../../domain/tasks/imageVariant.ts'
+import { fileExtensions, variantName } from '../../domain/tasks/imageVariant.ts'
 import type { TaskAsset, TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
-import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
-import { sendStream } from '../answers/sendBody.ts'
-import { isAssetUrl } from '../assetUrl.ts'
-import type { ApiContext } from '../requestState.ts'
-import type { ApiParts } from '../apiParts.ts'
-import type { Content, Handler, Route } from '../route.ts'
-import type { HttpFailure } from '../errors.ts'
-import { inputMimeTypes } from '../../domain/models/models.ts'
+import {
+  answerImageKey,
+  answerOriginalKey,
+  answerVariantKey,
+} from '../../domain/upstream/answerMeta.ts'
 import { taskId } from '../../schema/answers/recordAnswer.ts'
+import type { AssetForm } from '../../schema/assetForm.ts'
+import { formParameters, readAssetForm } from '../../schema/assetForm.ts'
+import { readAnswerMeta } from '../../tasks/produce/storedAnswer.ts'
+import type { VariantBytes } from '../../tasks/variants.ts'
+import type { Asset } from '../answers/sendAsset.ts'
+import { assetNotFound, sendAsset } from '../answers/sendAsset.ts'
+import type { ApiParts } from '../apiParts.ts'
+import { formParametersOf } from '../assetUrl.ts'
+import { clientLeft } from '../clientWaits.ts'
+import type { HttpFailure } from '../errors.ts'
+import type { Content, Handler, Route } from '../route.ts'
 import { z } from 'zod'
 
 const image: Content = Object.fromEntries(
@@ -30,7 +43,7 @@ export const getAssetRoute: Route<ApiParts> = {
   id: 'getAsset',
   summary: 'Download a finished image',
   description:
-    'The address is in `output.assets` of the record. It is signed, works without an API key, and expires with the image.',
+    'The address is in `output.assets` of the record. It is signed, works without an API key, and expires with the image. Behind the signature it takes `width`, `format`, both in this order, or `original` alone.',
   extension: true,
   access: 'open',
   params: { task_id: taskId, name: z.enum(['image.png', 'image.jpg', 'image.webp']) },
@@ -39,6 +52,15 @@ export const getAssetRoute: Route<ApiParts> = {
     key: z.string(),
     expires: z.string(),
     signature: z.string(),
+    width: formParameters.width.optional().meta({
+      description: 'Returns the image at most this wide. It is never enlarged.',
+    }),
+    format: formParameters.format.optional().meta({
+      description: 'Returns the image in this format.',
+    }),
+    original: formParameters.original.optional().meta({
+      description: 'Returns what the vendor sent, where the image was converted from it. Else 404.',
+    }),
   }),
   headers: {
     Range: z.string().optional().meta({ example: 'bytes=0-1023' }),
@@ -62,7 +84,7 @@ export const getAssetRoute: Route<ApiParts> = {
       headers: ['ETag', 'Location'],
     },
   },
-  errors: ['asset_not_found', 'range_not_satisfiable'],
+  errors: ['asset_not_found', 'invalid_value', 'range_not_satisfiable', 'too_many_variants'],
   handler: getAsset,
 }
 
@@ -75,131 +97,77 @@ export function getAsset(parts: ApiParts): Handler {
   return async (context) => {
     const { taskId = '', name = '' } = context.params
     const query = new URLSearchParams(context.querystring)
-    if (!isAssetUrl(parts.signingKeys, { taskId, name }, query)) return notFound
+    const parameters = formParametersOf(parts.signingKeys, { taskId, name }, query)
+    if (parameters === undefined) return assetNotFound
     context.state.taskId = taskId
     const task = await parts.readTaskOfImage(taskId)
-    if (task?.asset === undefined || publicStatus(task) !== 'succeeded') return notFound
-    return sendAsset(context, parts, task, { ...task.asset, name })
+    if (task?.asset === undefined || publicStatus(task) !== 'succeeded') return assetNotFound
+    const form = readAssetForm(parameters, task.asset.mimeType)
+    if (!form.ok) return form.failure
+    const { asset: image } = task
+    const convert = async (variant: ImageVariant): Promise<Result<number, HttpFailure>> => {
+      const of = { ...task, answerId: image.answerId }
+      const length = await parts.variants.bytesOf(of, variant, clientLeft(context.res))
+      return variantLength(length, parameters[0]?.[0] ?? '')
+    }
+    const asset = await assetOf(task, image, form.value, { ...parts, convert })
+    return asset === undefined ? assetNotFound : sendAsset(context, parts, task, asset)
   }
 }
 
-const notFound: HttpFailure = { tag: 'asset_not_found' }
+type Forms = Pick<ApiParts, 'blobs'> & {
+  /** Returns the length of a variant, and makes it where it is missing. */
+  readonly convert: (variant: ImageVariant) => ReturnType<Asset['bytes']>
+}
 
-type NamedAsset = TaskAsset & { readonly name: string }
-
-async function sendAsset(
-  context: ApiContext,
-  parts: ApiParts,
-  task: TaskView,
-  asset: NamedAsset,
-): Promise<HttpFailure | undefined> {
-  const etag = `"${asset.sha256}"`
-  const headers = assetHeaders(task, asset, etag)
-  if (etagMatches(context.get('If-None-Match'), etag)) {
-    context.set(headers)
-    context.status = 304
-    return undefined
+/** Returns what is served of an image, or `undefined` when it has no original besides itself. */
+async function assetOf(
+  { taskId }: TaskView,
+  { answerId, mimeType, bytes, sha256 }: TaskAsset,
+  form: AssetForm,
+  { blobs, convert }: Forms,
+): Promise<Asset | undefined> {
+  if (form === 'image') {
+    return {
+      blobKey: answerImageKey(answerId),
+      mimeType,
+      etag: `"${sha256}"`,
+      fileName: `${taskId}.${fileExtensions[mimeType]}`,
+      bytes: async () => succeed(bytes),
+    }
   }
-  const range = rangeOf(context, etag, asset.bytes)
-  if (range === 'unsatisfiable') return { tag: 'range_not_satisfiable', bytes: asset.bytes }
-  const { presign } = parts.blobs
-  if (parts.config.assetRedirect && presign !== undefined && context.method === 'GET') {
-    const address = await presign(answerImageKey(asset.answerId), {
-      livesSeconds: Math.max(1, Math.min(redirectSecondsMax, secondsLeft(task))),
-      contentType: asset.mimeType,
-      contentDisposition: headers['Content-Disposition'],
-      cacheControl: headers['Cache-Control'],
-    })
-    redirect(context, etag, address)
-    return undefined
+  if (form === 'original') {
+    const original = (await readAnswerMeta(blobs, answerId))?.original
+    return (
+      original && {
+        blobKey: answerOriginalKey(answerId),
+        mimeType: original.mimeType,
+        etag: `"${original.sha256}"`,
+        fileName: `${taskId}-original.${fileExtensions[original.mimeType]}`,
+        bytes: async () => succeed(original.bytes),
+      }
+    )
   }
-  const part = range === 'whole' ? undefined : range
-  const isSent = await sendStream(context, {
-    status: part === undefined ? 200 : 206,
-    headers: { ...headers, 'Content-Type': asset.mimeType, ...contentRange(part, asset.bytes) },
-    contentLength: part === undefined ? asset.bytes : part.last - part.first + 1,
-    open: () => parts.blobs.read(answerImageKey(asset.answerId), part),
-  })
-  return isSent ? undefined : notFound
-}
-
-/** How long an address of the blob store works. A client follows it at once. */
-const redirectSecondsMax = 60
-
-/** Sends the client to the blob store. The answer is not to be kept, because the address soon stops working. */
-function redirect(context: ApiContext, etag: string, address: string): void {
-  context.body = null
-  context.status = 307
-  context.set({ ETag: etag, Location: address })
-}
-
-function contentRange(part: ByteRange | undefined, bytes: number): Record<string, string> {
-  return part === undefined ? {} : { 'Content-Range': `bytes ${part.first}-${part.last}/${bytes}` }
-}
-
-/**
- * Returns the part of the image to send. Only a GET request can ask for a part. If the request has an If-Range with
- * another value than the ETag of the image, returns `whole`.
- */
-function rangeOf(context: ApiContext, etag: string, bytes: number): ReturnType<typeof parseRange> {
-  const ifRange = context.get('If-Range')
-  if (context.method !== 'GET' || (ifRange !== '' && ifRange !== etag)) return 'whole'
-  return parseRange(context.get('Range'), bytes)
-}
-
-/**
- * Returns the headers of an image. Web pages of any origin may show the image (`cross-origin`). When a
- * browser opens the URL as a page, it must run nothing in it (`sandbox`), because the content comes from
- * outside.
- */
-function assetHeaders(task: TaskView, asset: NamedAsset, etag: string) {
-  const fileName = `${task.taskId}${asset.name.slice(asset.name.lastIndexOf('.'))}`
+  const name = variantName(form)
   return {
-    ETag: etag,
-    'Accept-Ranges': 'bytes',
-    'Cache-Control': `private, max-age=${secondsLeft(task)}, immutable`,
-    'Content-Disposition': `inline; filename="${fileName}"`,
-    'Content-Security-Policy': "sandbox; default-src 'none'",
-    'Cross-Origin-Resource-Policy': 'cross-origin',
+    blobKey: answerVariantKey(answerId, form),
+    mimeType: form.mimeType,
+    // A variant is made once and stays as it is.
+    etag: `"${sha256}-${name}"`,
+    fileName: `${taskId}-${name}`,
+    bytes: () => convert(form),
   }
 }
 
-/** Whole seconds until the image expires. */
-function secondsLeft({ expiresAtMs, nowMs }: TaskView): number {
-  return Math.max(0, Math.floor(((expiresAtMs ?? nowMs) - nowMs) / 1000))
-}
-
-const singleRange = /^bytes=\s*(?:(\d+)-(\d*)|-(\d+))\s*$/i
-
-/**
- * Returns the range that a Range header asks for, in content of `bytes` bytes (RFC 9110 section 14). For
- * several ranges, other units and malformed headers, returns `whole`: the RFC allows a server to ignore them.
- */
-function parseRange(
-  header: string | undefined,
-  bytes: number,
-): ByteRange | 'whole' | 'unsatisfiable' {
-  const match = singleRange.exec(header ?? '')
-  if (match === null) return 'whole'
-  const [, first, last, suffix] = match
-  if (first === undefined) {
-    const length = Number(suffix)
-    return length === 0 || bytes === 0
-      ? 'unsatisfiable'
-      : { first: Math.max(0, bytes - length), last: bytes - 1 }
+function variantLength(length: VariantBytes, parameter: string): Result<number, HttpFailure> {
+  switch (length) {
+    case 'busy':
+      return fail({ tag: 'too_many_variants', retryAfterSeconds: 5 })
+    case 'gone':
+      return fail(assetNotFound)
+    case 'not_convertible':
+      return fail(invalidValue(parameter, 'the image is too large or too broken to be converted'))
+    default:
+      return succeed(length)
   }
-  const from = Number(first)
-  const to = last === undefined || last === '' ? Infinity : Number(last)
-  if (to < from) return 'whole'
-  return from < bytes ? { first: from, last: Math.min(to, bytes - 1) } : 'unsatisfiable'
-}
-
-/**
- * Returns whether an If-None-Match header matches, by weak comparison (RFC 9110 section 13.1.2). Koa's
- * `context.fresh` is not used here: it never matches a request with `Cache-Control: no-cache`, which Node's
- * `fetch` adds to a request with an If-None-Match.
- */
-function etagMatches(header: string, etag: string): boolean {
-  if (header.trim() === '*') return true
-  return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
 }

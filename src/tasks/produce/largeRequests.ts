@@ -1,5 +1,5 @@
-import type { Queue } from './queue.ts'
-import { waitIn } from './queue.ts'
+import type { Queue } from '../queue.ts'
+import { waitIn } from '../queue.ts'
 
 /**
  * How many large requests one worker reads and sends at the same time. While a request is read and sent, it takes up to

@@ -1,5 +1,4 @@
-import type { Queue } from './queue.ts'
-import { waitIn } from './queue.ts'
+import { createRotation } from '../rotation.ts'
 
 /** Who waits: tasks of the same account that are alike synchronous or not stand in one lane. */
 export type Waiter = {
@@ -21,18 +20,11 @@ const laneKeptMs = 15_000
 /** Node's timers count to 2^31 - 1 ms. */
 const timerMsMax = 2 ** 31 - 1
 
-type Lane = {
-  /** The tasks that wait for the turn. */
-  readonly queue: Queue
-  /** When a task left the lane last, on the monotonic clock. */
-  leftAtMs: number
-}
-
 type Line = {
   readonly model: string
   readonly channels: readonly string[]
   /** By account and kind. The turn goes to the first lane in which a task waits. */
-  readonly lanes: Map<string, Lane>
+  readonly lanes: ReturnType<typeof createRotation>
   /** How many tasks stand in line, the one that has the turn among them. */
   length: number
   /** Whether a task has the turn. */
@@ -62,7 +54,7 @@ export function createPlaces(random: () => number) {
     const known = lines.get(key)
     if (known !== undefined) return known
     const rest = { length: 0, isTaken: false, due: 0, findsPlaces: false, wake: () => {} }
-    const line = { model, channels, lanes: new Map<string, Lane>(), ...rest }
+    const line = { model, channels, lanes: createRotation(laneKeptMs), ...rest }
     lines.set(key, line)
     return line
   }
@@ -84,12 +76,11 @@ export function createPlaces(random: () => number) {
       const key = `${waiter.model} ${waiter.channels.toSorted().join(' ')}`
       const name = `${waiter.accountId} ${waiter.sync}`
       const line = lineOf(key, waiter)
-      const lane = line.lanes.get(name) ?? { queue: [], leftAtMs: 0 }
-      line.lanes.set(name, lane)
+      line.lanes.enter(name)
       line.length += 1
       const isFirst = !line.isTaken
       line.isTaken = true
-      const hasTurn = isFirst || (await waitIn(lane.queue, over))
+      const hasTurn = isFirst || (await line.lanes.wait(name, over))
       let isServed = true
       try {
         const value = hasTurn ? await askInTurn(line, ask, over) : undefined
@@ -97,10 +88,9 @@ export function createPlaces(random: () => number) {
         return value
       } finally {
         line.length -= 1
-        lane.leftAtMs = performance.now()
         if (line.length === 0) lines.delete(key)
-        if (isServed) moveToEnd(line, name, lane)
-        if (hasTurn) passTurn(line)
+        line.lanes.leave(name, isServed)
+        if (hasTurn) line.isTaken = line.lanes.callNext()
       }
     },
     /** Whether a task of this process waits for a place of the model, or of any model, on the channel. */
@@ -134,21 +124,6 @@ async function askInTurn<Value>(
     line.due = 0
     line.findsPlaces = false
   }
-}
-
-function moveToEnd({ lanes }: Line, name: string, lane: Lane): void {
-  lanes.delete(name)
-  lanes.set(name, lane)
-}
-
-/** Gives the turn to the first lane in which a task waits. Forgets those before it that nobody has come back to. */
-function passTurn(line: Line): void {
-  for (const [name, { queue, leftAtMs }] of line.lanes) {
-    const next = queue.shift()
-    if (next !== undefined) return next()
-    if (performance.now() - leftAtMs > laneKeptMs) line.lanes.delete(name)
-  }
-  line.isTaken = false
 }
 
 /** Waits for the moment of the next question: at once while one is due, and otherwise up to a quarter of a second. */

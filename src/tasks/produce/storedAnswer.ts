@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto'
 import { text } from 'node:stream/consumers'
-import type { BlobStore } from '../../domain/ports/blobStore.ts'
+import type { BlobStore, NewBlob } from '../../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../../domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../../domain/upstream/answerMeta.ts'
-import { answerImageKey, answerMetaKey } from '../../domain/upstream/answerMeta.ts'
-import type { UpstreamOutcome } from '../../domain/upstream/upstreamCall.ts'
+import {
+  answerImageKey,
+  answerMetaKey,
+  answerOriginalKey,
+} from '../../domain/upstream/answerMeta.ts'
+import type { KeptImage, UpstreamOutcome } from '../../domain/upstream/upstreamCall.ts'
 import { withTimeout } from '../../domain/withTimeout.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { retryFor } from '../timeLimits.ts'
@@ -20,7 +24,7 @@ type AnswerToStore = {
 
 /**
  * Stores an answer, before the task is settled with it. `meta.json` appears after the image, so an answer with
- * `meta.json` is complete. Never overwrites a blob. Tries a failed write again until the task's hard end, because the
+ * `meta.json` is complete, with the original where the image was converted. Never overwrites a blob. Tries a failed write again until the task's hard end, because the
  * call is paid for and must not be made again. After the hard end, throws the last error of the blob store.
  */
 export async function storeAnswer(
@@ -30,15 +34,22 @@ export async function storeAnswer(
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
-    const { mimeType, width, height, bytes } = image
-    const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const stored = { mimeType, width, height, bytes: bytes.length, sha256 }
-    const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
+    const { width, height, bytes, original } = image
+    const meta: AnswerMeta = {
+      version: 1,
+      taskId,
+      attempt,
+      image: { ...described(image), width, height },
+      ...(original && { original: described(original) }),
+      native,
+    }
+    const kept: readonly NewBlob[] =
+      original === undefined ? [] : [[answerOriginalKey(answerId), original.bytes]]
     const put = () =>
-      blobs.put(
-        [answerImageKey(answerId), bytes],
-        [answerMetaKey(answerId), Buffer.from(JSON.stringify(meta))],
-      )
+      blobs.put([answerImageKey(answerId), bytes], ...kept, [
+        answerMetaKey(answerId),
+        Buffer.from(JSON.stringify(meta)),
+      ])
     // Only this attempt writes these keys. If they exist, an earlier try succeeded, and only its reply was lost.
     let isLogged = false
     await retryFor(hardEndMs, () =>
@@ -53,6 +64,11 @@ export async function storeAnswer(
   } finally {
     image.discard()
   }
+}
+
+function described({ mimeType, bytes }: Pick<KeptImage, 'mimeType' | 'bytes'>) {
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return { mimeType, bytes: bytes.length, sha256 }
 }
 
 /** Limit for reading one `meta.json`, because a blob store may have no timeout of its own. */

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import sharp from 'sharp'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PresignOptions } from '../../../src/domain/ports/blobStore.ts'
+import { storeAnswer } from '../../../src/tasks/produce/storedAnswer.ts'
 import { createMemoryBlobs } from '../../support/blobs/memoryBlobs.ts'
 import { generateBody } from '../../support/clients/requestBodies.ts'
 import { taskRecordResponse } from '../../support/clients/responses.ts'
@@ -106,6 +108,103 @@ describe('an asset', () => {
   })
 })
 
+describe('a variant', () => {
+  it('has its own bytes, type, ETag and file name, which stay, also for HEAD and a range [asset-6]', async () => {
+    const path = `${asset}&width=256&format=webp`
+    const head = await get(path, {}, 'HEAD')
+    const answer = await get(path)
+    const bytes = Buffer.from(await answer.arrayBuffer())
+    expect((await sharp(bytes).metadata()).format).toBe('webp')
+    const tag = `"${createHash('sha256').update(redPixelPng).digest('hex')}-256.webp"`
+    for (const { status, headers } of [head, answer]) {
+      expect([status, Object.fromEntries(headers)]).toMatchObject([
+        200,
+        {
+          'content-type': 'image/webp',
+          'content-length': String(bytes.length),
+          'content-disposition': `inline; filename="${taskId}-256.webp"`,
+          'cache-control': 'private, max-age=86399, immutable',
+          etag: tag,
+        },
+      ])
+    }
+    const part = await get(path, { Range: 'bytes=2-5', 'If-Range': tag })
+    expect([part.status, part.headers.get('content-range')]).toEqual([
+      206,
+      `bytes 2-5/${bytes.length}`,
+    ])
+    expect(Buffer.from(await part.arrayBuffer())).toEqual(bytes.subarray(2, 6))
+    expect((await get(path, { Range: `bytes=${bytes.length}-` })).status).toBe(416)
+    expect((await get(path, { 'If-None-Match': tag })).status).toBe(304)
+    expect(Buffer.from(await (await get(asset)).arrayBuffer())).toEqual(redPixelPng)
+  })
+
+  it('of the same width and format is the same, whether the format is named or not', async () => {
+    const named = await get(`${asset}&width=128&format=png`)
+    const unnamed = await get(`${asset}&width=128`)
+    expect(unnamed.headers.get('etag')).toBe(named.headers.get('etag'))
+  })
+
+  it.each([
+    ['&width=300', 'width'],
+    ['&format=webp&width=128', 'width'],
+    ['&width=128&original=true', 'original'],
+  ])('that nobody can ask for is a 400 that names the parameter: %s [asset-6]', async (...row) => {
+    const [form, param] = row
+    const answer = await get(asset + form)
+    expect([answer.status, await answer.json()]).toMatchObject([
+      400,
+      { error: { code: 'invalid_value', param } },
+    ])
+  })
+
+  it('of an image that cannot be converted is a 400 that names its first parameter [asset-6]', async () => {
+    const own = await finishedAsset(api)
+    api.blobs.content.set([...api.blobs.content.keys()].at(-1) ?? '', Buffer.from('no image'))
+    const answer = await get(`${own}&format=jpeg`)
+    expect([answer.status, await answer.json()]).toMatchObject([
+      400,
+      { error: { param: 'format' } },
+    ])
+  })
+})
+
+it('what the vendor sent is at `original=true`, where the image was converted from it, and else it is the 404 [asset-9]', async () => {
+  expect((await get(`${asset}&original=true`)).status).toBe(404)
+  const own = await finishedAsset(api)
+  const answerId = [...api.blobs.content.keys()].at(-1)?.split('/')[0] ?? ''
+  const jpeg = await sharp(redPixelPng).jpeg().toBuffer()
+  await storeAnswer(
+    { blobs: api.blobs, log: { warn: () => {} } },
+    {
+      taskId: '',
+      attempt: 1,
+      answerId,
+      hardEndMs: 1_000,
+      outcome: {
+        class: 'succeeded',
+        evidence: { reason: 'image' },
+        image: {
+          mimeType: 'image/png',
+          width: 1,
+          height: 1,
+          bytes: redPixelPng,
+          original: { mimeType: 'image/jpeg', bytes: jpeg },
+          discard: () => {},
+        },
+        native: { response: {}, imagePath: [] },
+      },
+    },
+  )
+  const answer = await get(`${own}&original=true`)
+  expect(Buffer.from(await answer.arrayBuffer())).toEqual(jpeg)
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'content-type': 'image/jpeg',
+    'content-disposition': expect.stringMatching(/-original\.jpg"$/),
+    etag: `"${createHash('sha256').update(jpeg).digest('hex')}"`,
+  })
+})
+
 it('an asset is the same 404 with a wrong URL, as soon as its task reads expired, and after the purge [asset-3]', async () => {
   const bodies = new Set<string>()
   const see = async (path: string) => {
@@ -115,13 +214,18 @@ it('an asset is the same 404 with a wrong URL, as soon as its task reads expired
   }
   await see(asset.replace('signature=', 'signature=A'))
   await see(asset.replace('image.png', 'image.webp'))
+  await see(`${asset}&width=128&other=1`)
+  await see(`${asset.replace('signature=', 'signature=A')}&width=300`)
   await see(asset.replace(taskId, `task_${'z'.repeat(32)}`))
   api.tasks.change(taskId, { nowMs: 1_700_086_460_000 })
   await see(asset)
+  await see(`${asset}&width=256&format=webp`)
+  await see(`${asset}&width=300`)
   api.tasks.change(taskId, { nowMs: 1_700_086_459_999 })
   expect((await get(asset)).status).toBe(200)
   api.blobs.content.clear()
   await see(asset)
+  await see(`${asset}&width=512`)
   expect([...bodies]).toEqual([
     '{"error":{"message":"The asset does not exist or has expired.","type":"invalid_request_error","param":null,"code":"not_found"}}',
   ])
@@ -142,6 +246,8 @@ it('with ASSET_REDIRECT an image is a 307 to an address of the bucket that never
   expect(etag).toMatch(/^"[0-9a-f]{64}"$/)
   expect(answer.headers.get('cache-control')).toBe('no-store')
   expect(answer.headers.get('location')).toMatch(/^https:\/\/bucket.test\/\S+\?60&image\/png$/)
+  const variant = await ask({}, 'GET', `${path}&width=128&format=webp`)
+  expect(variant.headers.get('location')).toMatch(/\/128\.webp\?60&image\/webp$/)
   const head = await ask({ Range: 'bytes=0-1' }, 'HEAD')
   expect([head.status, head.headers.get('content-length')]).toEqual([200, String(length)])
   expect((await ask({ 'If-None-Match': etag })).status).toBe(304)

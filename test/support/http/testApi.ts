@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { convertBlob } from '../../../src/bytes/convertImage.ts'
 import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import { createApp } from '../../../src/http/apiApp.ts'
 import { createServer } from '../../../src/http/server/server.ts'
@@ -8,6 +9,7 @@ import type { ApiConfig, ApiDeps } from '../../../src/http/apiParts.ts'
 import type { Observation } from '../../../src/http/middleware.ts'
 import { listOf } from '../../../src/domain/lists/list.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
+import { createVariants } from '../../../src/tasks/variants.ts'
 import type { WebhookService } from '../../../src/tasks/webhooks/webhookService.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
 import { createFakeTasks } from './fakeTasks.ts'
@@ -20,7 +22,7 @@ export type TestApi = Awaited<ReturnType<typeof startTestApi>>
 /** Starts the HTTP server with the given configuration and dependencies replaced. */
 export async function startTestApi(changed: Partial<ApiConfig> = {}, deps: Partial<ApiDeps> = {}) {
   const blobs = createMemoryBlobs()
-  const tasks = createFakeTasks(blobs)
+  const tasks = createFakeTasks(deps.blobs ?? blobs)
   const observed: Observation[] = []
   const reported: unknown[] = []
   const config: ApiConfig = {
@@ -38,6 +40,11 @@ export async function startTestApi(changed: Partial<ApiConfig> = {}, deps: Parti
     readTaskOfImage: tasks.readTaskOfImage,
     reads: fakeReads,
     blobs,
+    variants: createVariants({
+      blobs: deps.blobs ?? blobs,
+      isUploadKept: async () => true,
+      convert: convertBlob,
+    }),
     config,
     signingKeys: [{ id: 'k1', secret: 'one' }],
     ready: async () => true,

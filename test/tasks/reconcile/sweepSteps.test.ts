@@ -5,6 +5,7 @@ import {
   discardUpload,
   forgetUploads,
   openUpload,
+  isUploadKept,
   takeUploads,
 } from '../../../src/store/uploads.ts'
 import type { ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
@@ -75,6 +76,16 @@ describe('the sweep', () => {
     expect(await sweep()).toEqual([{ found: 'swept', count: 5 }])
     const forgets = query.mock.calls.filter(([sent]) => JSON.stringify(sent).includes('"forget-'))
     expect(forgets).toHaveLength(2)
+  })
+
+  it('tells who adds a blob to an upload whether the sweep still comes for it [asset-8]', async () => {
+    const id = await upload('now()')
+    const seen = [await isUploadKept(world.pool, id)]
+    const taken = await takeUploads(world.pool, 10, 300_000)
+    seen.push(await isUploadKept(world.pool, id))
+    await forgetUploads(world.pool, taken)
+    seen.push(await isUploadKept(world.pool, id))
+    expect(seen).toEqual([true, false, false])
   })
 
   it('keeps the row of an answer that was stored while its upload was being swept', async () => {

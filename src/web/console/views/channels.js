@@ -4,9 +4,10 @@ import { useAdmin, useRead, useRound } from '../admin.js'
 import { act } from '../parts/act.js'
 import { facts, told } from '../parts/notices.js'
 import { table } from '../parts/table.js'
-import { numberText, state, when } from '../parts/texts.js'
+import { code, durationText, numberText, state, when } from '../parts/texts.js'
 
 /** @import { Reading } from '../admin.js' */
+/** @import { ChannelCheckJson } from '../../../operations/channels.ts' */
 /** @import { ChannelJson } from '../../../store/channels/channelAdmin.ts' */
 
 /** The channels and what they do now. */
@@ -42,8 +43,7 @@ export function ChannelsView() {
         title: text.checkTitle(name),
         text: text.checkText,
         run: () => admin.change('POST', `${path}/check`),
-        done: (/** @type {Readonly<Record<string, string | number | null>>} */ result) =>
-          facts(Object.entries(result)),
+        done: checkedOf,
       })}
     </span>`
   }
@@ -66,6 +66,20 @@ export function ChannelsView() {
       })
     }
   `
+}
+
+/** @param {ChannelCheckJson} check */
+function checkedOf(check) {
+  const { fields, channel: text } = words.console
+  const { result, url, header, http_status: status, latency_ms: latencyMs, reason } = check
+  return facts([
+    [fields.outcome, text.results[result]],
+    [fields.url, code(url)],
+    [text.header, code(header)],
+    [text.answer, status && `HTTP ${status}`],
+    [text.latency, latencyMs === null ? undefined : durationText(latencyMs)],
+    [text.cause, reason && code(reason)],
+  ])
 }
 
 /** @param {ChannelJson} channel */

@@ -405,6 +405,18 @@ export const words = {
       checkTitle: (/** @type {string} */ name) => `Check ${name}?`,
       checkText:
         'One call without a charge: can the upstream be reached, and does it accept the key? Whether the models exist and the account may make images, only the first image shows.',
+      results: {
+        accepted: 'The key is accepted',
+        refused: 'The key is refused',
+        not_checked: 'Reached, but the upstream has no call that checks a key',
+        unclear: 'The answer does not say',
+        unreachable: 'The upstream cannot be reached',
+        no_credential: 'There is no credential',
+      },
+      header: 'Header',
+      answer: 'Answer',
+      latency: 'Latency',
+      cause: 'Reason',
     },
     webhook: {
       deliveries: 'Deliveries',

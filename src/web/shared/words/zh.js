@@ -387,6 +387,18 @@ export const words = {
       checkTitle: (/** @type {string} */ name) => `检测 ${name}？`,
       checkText:
         '发起一次不计费的调用，确认上游可达且接受密钥。模型是否存在、账号能否生成图片，要到第一张图片才能确定。',
+      results: {
+        accepted: '密钥有效',
+        refused: '密钥被拒绝',
+        not_checked: '上游可达，但不提供密钥检测',
+        unclear: '响应无法判断',
+        unreachable: '无法连接上游',
+        no_credential: '未配置凭证',
+      },
+      header: '请求头',
+      answer: '响应',
+      latency: '耗时',
+      cause: '原因',
     },
     webhook: {
       deliveries: '投递记录',

@@ -141,6 +141,25 @@ describe('the console', () => {
     })
   })
 
+  it('sets an alert with the terms of an account, and arms it again only when it is changed', async () => {
+    const account = await service.account(100)
+    const below = () =>
+      service.pool.query(
+        `select params from audit where target = $1 and action = 'account.alert' order by audit_id`,
+        [account.name],
+      )
+    await world.inConsole(async ({ show, change, see }) => {
+      await show(`accounts/${account.name}`)
+      await change('Change', { 'Alert below': '500' })
+      await see(/^500$/)
+      await change('Change', { Requests: '60/minute' })
+      await see(/60 requests a minute/)
+      await change('Change', { 'Alert below': '' })
+      await expect.poll(async () => (await below()).rows).toHaveLength(2)
+    })
+    expect((await below()).rows).toEqual([{ params: { below: 500 } }, { params: { below: null } }])
+  })
+
   it("shows a channel that declines much, with the status and the vendor's code", async () => {
     const { taskId } = await failedTask()
     const name = `declining-${Date.now()}`

@@ -93,7 +93,7 @@ describe.concurrent('while calls of both kinds are under way', () => {
   )
 
   it(
-    'kill -9 of an API repeats no synchronous call: each repeat with the same key gets its image [sync-10]',
+    'kill -9 of an API repeats no synchronous call, streamed or not: each repeat with the same key gets its image [sync-10, stream-8]',
     async () => {
       await back.promise
       const prompt = 'Api killed [sim:hold]'

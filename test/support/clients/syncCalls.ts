@@ -20,13 +20,20 @@ export type ManyAnswers = Promise<
   readonly ({ readonly status: number; readonly taskId: string } | undefined)[]
 >
 
-/** Makes calls at once, each with a number after its prompt and with a key of its own, the same in each round. */
+/**
+ * Makes calls at once, each with a number after its prompt and with a key of its own, the same in each round. Every second
+ * call asks for a stream. An error that is the event of a stream counts as a 500.
+ */
 export function generateMany(client: Client, count: number, prompt: string): ManyAnswers {
   const one = async (n: number) => {
     const headers = { 'idempotency-key': `${prompt} ${n}` }
-    const answer = await generate(client, { prompt: `${prompt} ${n}` }, headers)
-    await answer.arrayBuffer()
-    return { status: answer.status, taskId: taskIdOf(answer) }
+    const answer = await generate(
+      client,
+      { prompt: `${prompt} ${n}`, stream: n % 2 === 1 },
+      headers,
+    )
+    const isError = (await answer.text()).includes('event: error')
+    return { status: isError ? 500 : answer.status, taskId: taskIdOf(answer) }
   }
   return Promise.all(Array.from({ length: count }, (_, n) => one(n).catch(() => undefined)))
 }

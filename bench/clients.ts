@@ -1,7 +1,8 @@
 /**
  * node bench/clients.ts
  *
- * Installs the client libraries below into a temporary folder, and with each makes an image and edits one.
+ * Installs the client libraries below into a temporary folder, and with each makes an image and edits one, also by a
+ * stream where it has one.
  */
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -28,6 +29,8 @@ const libraries = {
   'javascript.mjs': ['openai', '@ai-sdk/openai', '@ai-sdk/openai-compatible', '@google/genai'],
   'python.py': ['openai', 'litellm', 'google-genai', 'open-webui'],
 } as const
+/** Those with streams of images. Their model takes longer than the 5 s after which a stream begins. */
+const streaming: readonly string[] = ['openai', '@google/genai', 'google-genai']
 
 /** The packages have 500 MiB in thousands of files. */
 const installMsMax = 15 * 60_000
@@ -49,6 +52,7 @@ await runBench(({ figure }) =>
         for (const call of libraries[program].flatMap((one) => [
           `${one} generate`,
           `${one} edit`,
+          ...(streaming.includes(one) ? [`${one} stream-generate`, `${one} stream-edit`] : []),
         ])) {
           const fault = await faultOf(program, call, service)
           console.log(`${program} ${call}: ${fault ?? 'ok'}`)
@@ -75,13 +79,13 @@ async function install(): Promise<void> {
   }
 }
 
-/** Makes one image: `call` is a library and `generate` or `edit`. Returns what went wrong, or `undefined`. */
+/** Makes one image: `call` is a library and what it is asked for. Returns what went wrong, or `undefined`. */
 async function faultOf(
   program: keyof typeof libraries,
   call: string,
   { url, client, simulator }: BenchService,
 ): Promise<string | undefined> {
-  const prompt = `${program}, ${call}`
+  const prompt = `${program}, ${call}${call.includes('stream') ? ' [sim:delay ms=6000]' : ''}`
   // Node looks for packages in the folder of the program.
   const script = join(folder, program)
   await copyFile(fileURLToPath(new URL(`clients/${program}`, import.meta.url)), script)

@@ -9,17 +9,20 @@ const [library, operation] = process.argv.slice(2)
 const { DARKROOM_URL: url, DARKROOM_KEY: key, PROMPT: prompt, SOURCE: source } = process.env
 const model = 'familyb-image-2-vip'
 const size = '1024x1024'
-const isEdit = operation === 'edit'
+const isEdit = operation.includes('edit')
+/** The library reads a stream that has begun before its image is there. */
+const isStream = operation.startsWith('stream')
 
 /** Each returns the image in Base64. */
 const libraries = {
   openai: async () => {
     const { OpenAI } = await import('openai')
     const { images } = new OpenAI({ apiKey: key, baseURL: url + '/v1' })
+    const fields = { model, prompt, size, ...(isStream && { stream: true, partial_images: 2 }) }
     const answer = isEdit
-      ? await images.edit({ model, prompt, size, image: createReadStream(source) })
-      : await images.generate({ model, prompt, size })
-    return answer.data[0].b64_json
+      ? await images.edit({ ...fields, image: createReadStream(source) })
+      : await images.generate(fields)
+    return isStream ? (await last(answer)).b64_json : answer.data[0].b64_json
   },
   '@ai-sdk/openai': async () => {
     const { createOpenAI } = await import('@ai-sdk/openai')
@@ -38,17 +41,26 @@ const libraries = {
     })
     const data = (await readFile(source)).toString('base64')
     const images = isEdit ? [{ inlineData: { mimeType: 'image/png', data } }] : []
-    const { candidates } = await google.models.generateContent({
+    const request = {
       model: 'familya-3-pro-image',
       contents: [{ text: prompt }, ...images],
       config: {
         responseModalities: ['IMAGE'],
         imageConfig: { aspectRatio: '16:9', imageSize: '1K' },
       },
-    })
+    }
+    const { candidates } = isStream
+      ? await last(await google.models.generateContentStream(request))
+      : await google.models.generateContent(request)
     const { parts } = candidates[0].content
     return parts.find(({ inlineData }) => inlineData !== undefined).inlineData.data
   },
+}
+
+async function last(stream) {
+  let event
+  for await (event of stream);
+  return event
 }
 
 async function withVercel(vercelModel) {

@@ -14,17 +14,22 @@ library, operation = sys.argv[1:]
 url, key, source = (os.environ[name] for name in ("DARKROOM_URL", "DARKROOM_KEY", "SOURCE"))
 MODEL = "familyb-image-2-vip"
 FIELDS = {"prompt": os.environ["PROMPT"], "size": "1024x1024"}
-is_edit = operation == "edit"
+is_edit = "edit" in operation
+# The library reads a stream that has begun before its image is there.
+is_stream = operation.startswith("stream")
 
 
 def with_openai():
     import openai
 
     images = openai.OpenAI(api_key=key, base_url=url + "/v1").images
-    if not is_edit:
-        return images.generate(model=MODEL, **FIELDS).data[0].b64_json
-    with open(source, "rb") as file:
-        return images.edit(model=MODEL, image=file, **FIELDS).data[0].b64_json
+    fields = {"model": MODEL, **FIELDS, **({"stream": True} if is_stream else {})}
+    if is_edit:
+        with open(source, "rb") as file:
+            answer = images.edit(image=file, **fields)
+    else:
+        answer = images.generate(**fields)
+    return list(answer)[-1].b64_json if is_stream else answer.data[0].b64_json
 
 
 def with_litellm():
@@ -47,7 +52,7 @@ def with_google_genai():
     )
     with open(source, "rb") as file:
         part = types.Part.from_bytes(data=file.read(), mime_type="image/png")
-    answer = client.models.generate_content(
+    request = dict(
         model="familya-3-pro-image",
         contents=[FIELDS["prompt"], part] if is_edit else FIELDS["prompt"],
         config=types.GenerateContentConfig(
@@ -55,6 +60,10 @@ def with_google_genai():
             image_config=types.ImageConfig(aspect_ratio="16:9", image_size="1K"),
         ),
     )
+    if is_stream:
+        answer = list(client.models.generate_content_stream(**request))[-1]
+    else:
+        answer = client.models.generate_content(**request)
     image = next(part.inline_data.data for part in answer.parts if part.inline_data)
     return base64.b64encode(image).decode()
 

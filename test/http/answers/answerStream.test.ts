@@ -1,3 +1,16 @@
+import type { Arbitrary } from 'fast-check'
+import {
+  assert,
+  asyncProperty,
+  boolean,
+  double,
+  integer,
+  jsonValue,
+  oneof,
+  option,
+  record,
+  string,
+} from 'fast-check'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { TaskFailure } from '../../../src/domain/failure.ts'
@@ -350,6 +363,42 @@ describe('a failure after the beginning of a stream', () => {
     await patient.tasks.succeed(taskId)
     await expect(answer.text()).rejects.toThrow('terminated')
   })
+})
+
+/** What `patient` says to a call without a stream, which waits for no time. */
+const waitIsOver = '500 '
+
+async function saidBy(answer: Response): Promise<string> {
+  const type = answer.headers.get('content-type')
+  if (answer.status !== 200) return `${answer.status} ${Object(await answer.json()).error.param}`
+  await answer.body?.cancel()
+  return `${answer.status} ${type}`
+}
+
+it('whatever `stream` and `partial_images` are, the answer is a stream, one without, or a 400 that names the field [stream-1, stream-2]', async () => {
+  const odd = oneof(string({ maxLength: 5 }), integer(), double(), jsonValue({ maxDepth: 1 }))
+  const field = (known: Arbitrary<unknown>) => option(oneof(known, odd), { nil: undefined })
+  const fields = record({
+    stream: field(boolean()),
+    partial_images: field(integer({ min: 0, max: 4 })),
+  })
+  const property = asyncProperty(fields, async (given) => {
+    // As sent: JSON writes an infinite number as null.
+    const { stream, partial_images: partials = 0 } = JSON.parse(JSON.stringify(given))
+    const few: readonly unknown[] = stream === true ? [null, 0, 1, 2, 3] : [null, 0]
+    const expected =
+      typeof (stream ?? false) !== 'boolean'
+        ? '400 stream'
+        : !few.includes(partials)
+          ? '400 partial_images'
+          : stream === true
+            ? '200 text/event-stream'
+            : waitIsOver
+    const body = { model, prompt: 'a', ...given }
+    const answer = await patient.postJson('/v1/images/generations', body)
+    expect(await saidBy(answer)).toBe(expected)
+  })
+  await assert(property, { numRuns: 100 })
 })
 
 it('`alt` is `sse` or `json`, and no other parameter is known [stream-9]', async () => {

@@ -8,6 +8,7 @@ import type { ServedRoute } from './router.ts'
 import { installServed, page, served } from './router.ts'
 import { cancelTaskRoute } from './routes/postCancel.ts'
 import { deleteTaskRoute } from './routes/deleteTask.ts'
+import { estimateRoute } from './routes/estimate.ts'
 import { contentRoutes } from './routes/generateContent.ts'
 import { getAccountRoute } from './routes/getAccount.ts'
 import { apiDocumentRoute } from './routes/getApiDocument.ts'
@@ -31,6 +32,7 @@ export const routeGroups: readonly RouteGroup<ApiParts>[] = [
     about: 'Submit a task, and read its record until it ends.',
     routes: [
       submitTaskRoute,
+      estimateRoute,
       ...getTaskRoutes,
       listTasksRoute,
       getTaskEventsRoute,

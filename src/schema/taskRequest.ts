@@ -17,19 +17,31 @@ export function parseTaskRequest(
 ): Result<{ readonly request: UnstoredRequest }, RequestFailure> {
   const parsed = parseBody(taskRequest, document)
   if (!parsed.ok) return parsed
-  const { model, action, prompt, input_images, size, aspect_ratio, quality } = parsed.value
-  const declared = (input_images ?? []).map(({ mime_type }) => mime_type)
+  const declared = (parsed.value.input_images ?? []).map(({ mime_type }) => mime_type)
   const wrong = wrongImage(declared, images)
-  if (wrong !== undefined) return fail(wrong)
-  const request: UnstoredRequest = {
+  return wrong === undefined ? succeed({ request: requestOf(parsed.value, images) }) : fail(wrong)
+}
+
+/** Returns the request of a valid document. Its images may be described in any way. */
+export function requestOf<Input>(
+  {
+    model,
+    action,
+    prompt,
+    size,
+    aspect_ratio,
+    quality,
+  }: Omit<z.output<typeof taskFields>, 'input_images'>,
+  inputs: readonly Input[],
+) {
+  return {
     route: 'images.tasks',
     model,
     action,
     ...defined({ size, aspectRatio: aspect_ratio, quality }),
     body: { kind: 'prompt', prompt },
-    inputs: images,
-  }
-  return succeed({ request })
+    inputs,
+  } as const
 }
 
 /** Returns whether a path of the document leads to image data. */
@@ -37,7 +49,7 @@ export function isTaskImagePath(path: readonly (string | number)[]): boolean {
   return path.length === 3 && path[0] === 'input_images' && path[2] === 'data'
 }
 
-const inputImage = z
+export const inputImage = z
   .strictObject({
     mime_type: z.enum(inputMimeTypes).meta({ description: 'The type of the decoded bytes.' }),
     /** In the request this is the image in Base64. Here it is empty, because the data was decoded before. */
@@ -48,7 +60,7 @@ const inputImage = z
   })
   .meta({ id: 'InputImage' })
 
-const fields = z.strictObject({
+export const taskFields = z.strictObject({
   model: modelField(),
   action: z.enum(actions),
   prompt: z.string().min(1),
@@ -71,28 +83,27 @@ const fields = z.strictObject({
 })
 
 /** The body of `POST /v1/images/tasks`. */
-export const taskRequest = fields
-  .superRefine((request, context) => {
-    for (const [path, message] of crossRules(request)) {
-      context.addIssue({ code: 'custom', path: [path], message })
-    }
-  })
-  .meta({
-    id: 'TaskRequest',
-    example: {
-      model: 'familyb-image-2-vip',
-      action: 'generate',
-      prompt: 'A lighthouse at dusk',
-      size: '1024x1024',
-      quality: 'medium',
-    },
-  })
+export const taskRequest = taskFields.superRefine(checkRules).meta({
+  id: 'TaskRequest',
+  example: {
+    model: 'familyb-image-2-vip',
+    action: 'generate',
+    prompt: 'A lighthouse at dusk',
+    size: '1024x1024',
+    quality: 'medium',
+  },
+})
 
-/**
- * Yields the violations of rules that involve several fields. What a model supports is checked later, when
- * the task is accepted.
- */
-function* crossRules(request: z.infer<typeof fields>): Generator<readonly [string, string]> {
+type Ruled = Omit<z.infer<typeof taskFields>, 'input_images'> & { readonly input_images?: unknown }
+
+/** Checks the rules that involve several fields. What a model supports is checked later, when the task is accepted. */
+export function checkRules(request: Ruled, context: z.RefinementCtx): void {
+  for (const [path, message] of crossRules(request)) {
+    context.addIssue({ code: 'custom', path: [path], message })
+  }
+}
+
+function* crossRules(request: Ruled): Generator<readonly [string, string]> {
   const withImages = request.input_images !== undefined
   if (request.action === 'edit' && !withImages) {
     yield ['input_images', 'required when action is edit']

@@ -8,7 +8,7 @@ import type { ReceivedImage } from '../domain/tasks/imageRequest.ts'
  * also that of `images`. Returns the failure for the first one whose bytes are of another type.
  */
 export function wrongImage(
-  declared: readonly ImageMimeType[],
+  declared: readonly (ImageMimeType | undefined)[],
   images: readonly ReceivedImage[],
 ): RequestFailure | undefined {
   const wrong = images.find(({ mimeType }, i) => mimeType !== declared[i])

@@ -7,6 +7,7 @@ import type { ClientCancelDeps } from './clientCancels.ts'
 import { cancelLeftTask, cancelOwnTask } from './clientCancels.ts'
 import type { DeleteDeps } from './taskDeletion.ts'
 import { deleteOwnTask } from './taskDeletion.ts'
+import { estimateTask } from './estimateTask.ts'
 import { followTask } from './followTask.ts'
 import { createRefusedModels } from './refusedModels.ts'
 import type { TaskWatches } from './watchTasks.ts'
@@ -42,6 +43,7 @@ export function createTaskService(given: TaskServiceDeps) {
     discardUpload: (uploadId: string) => discardUpload(pool, uploadId),
     accept: (input: AcceptInput) => acceptTask(deps, input),
     answerWithoutTask: (input: AcceptInput) => answerWithoutTask(deps, input),
+    estimate: (asked: Parameters<typeof estimateTask>[1]) => estimateTask(deps, asked),
     noteRefusal: deps.refusedModels.note,
     /** Returns a task of this caller. A task of another account is not found, as if it did not exist. */
     read: async (caller: Caller, taskId: string): Promise<Result<TaskView, RequestFailure>> => {

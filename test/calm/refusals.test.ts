@@ -14,6 +14,14 @@ const service = await calmService()
 const account = await service.account()
 const client = createClient(service.url, account.secret)
 
+function estimate(body: unknown): Promise<Response> {
+  return fetch(`${service.url}/v1/estimate`, {
+    method: 'POST',
+    headers: { authorization: client.authorization, 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
 /** Returns the code and the field of a 400, such as `invalid_value size`. Throws when the answer is another. */
 async function refusalOf(answer: Response): Promise<string> {
   const { type, code, param } = errorResponse.parse(await answer.json()).error
@@ -85,17 +93,26 @@ describe('a submit with a wrong value', () => {
       `missing_required_parameter ${firstType}`,
     ],
     [
-      'an image without data [image-1]',
-      edited({ mime_type: png }),
-      `missing_required_parameter ${firstData}`,
-    ],
-    [
       'a field in an image [task-13]',
       edited({ ...inputImage(), name: 'x' }),
       'unknown_parameter input_images[0].name',
     ],
-  ])('returns 400 and names the field: %s [error-400]', async (_what, given, refusal) => {
-    expect(await refusalOf(await client.submit(generateBody(given)))).toBe(refusal)
+  ])(
+    'returns 400 and names the field, as does its estimate: %s [error-400, estimate-3]',
+    async (_what, given, refusal) => {
+      expect(await refusalOf(await client.submit(generateBody(given)))).toBe(refusal)
+      expect(await refusalOf(await estimate(generateBody(given)))).toBe(refusal)
+    },
+  )
+
+  it('may leave out the data of an image in an estimate alone [image-1, estimate-3]', async () => {
+    const given = generateBody(edited({ mime_type: png }))
+    const refusal = `missing_required_parameter ${firstData}`
+    expect(await refusalOf(await client.submit(given))).toBe(refusal)
+    expect((await estimate(given)).status).toBe(200)
+    const wrongSecond = generateBody(edited({ mime_type: png }, webp))
+    const second = 'invalid_image input_images[1].data'
+    expect(await refusalOf(await estimate(wrongSecond))).toBe(second)
   })
 
   it.each([
@@ -111,6 +128,7 @@ describe('a submit with a wrong value', () => {
     ],
   ])('returns 400 with the reason for a body of %s [task-14]', async (_what, body, refusal) => {
     expect(await refusalOf(await client.submit(body))).toBe(refusal)
+    expect(await refusalOf(await estimate(body))).toBe(refusal)
   })
 
   it.each(['', 'text/plain', 'application/json; charset=latin1'])(

@@ -76,8 +76,13 @@ it.each([
   expect(await refusalOf(answer)).toEqual([400, 'unknown_parameter', name])
 })
 
+const requiredFields: Readonly<Record<string, string>> = {
+  '/v1/webhooks': '"url":"https://example.com/",',
+  '/v1/estimate': '"model":"familyb-image-2-vip","action":"generate","prompt":"x",',
+}
+
 describe.each(changes)('%s %s', (method, path) => {
-  const required = path === '/v1/webhooks' ? '"url":"https://example.com/",' : ''
+  const required = requiredFields[path] ?? ''
   it.each([
     ['an unknown field', `{${required}"reason":"late"}`, 'unknown_parameter', 'reason'],
     ['a prototype', `{${required}"__proto__":{}}`, 'unknown_parameter', '__proto__'],

@@ -13,7 +13,7 @@ export type Capabilities = {
   readonly aspectRatios: readonly AspectRatio[]
   /** The accepted values of `thinkingLevel`. None: the model refuses every `thinkingConfig`. */
   readonly thinkingLevels: readonly ThinkingLevel[]
-  /** The usual duration of one call. Used only for `progress`. */
+  /** The usual duration of one call, for `progress` and estimates. */
   readonly usualDurationMs: number
 }
 

@@ -40,13 +40,18 @@ export async function receiveInput<Input>(
   if (context.method === 'GET' || context.method === 'HEAD') {
     return parseQuery(schema, queryOf(context))
   }
-  const query = parseQuery(noFields, queryOf(context))
+  const query = withoutQuery(context)
   if (!query.ok) return query
   if (!hasBody(context.req)) return parseFields(schema, {})
   const room = largeBodies.open(payer)
   const options = { limitBytes: fieldsBytesMax, room }
   const received = await receiveJson(context, options, () => false).finally(room.end)
   return received.ok ? parseFields(schema, received.value.document) : received
+}
+
+/** Fails when a request has a query, on a route that takes none. */
+export function withoutQuery(context: RouteContext) {
+  return parseQuery(noFields, queryOf(context))
 }
 
 /**

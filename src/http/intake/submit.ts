@@ -75,11 +75,8 @@ async function receiveAndAccept(
   entry: Entry,
   receive: Receive,
 ): Promise<Result<AcceptedCall, RequestFailure>> {
-  const { context, caller, parts } = entry
-  const room = parts.largeBodies.open(caller.accountId)
-  try {
-    const limitBytes = parts.config.ingressLimitBytes
-    const received = await receive(context, { limitBytes, room })
+  return withBodyRoom(entry, async (options) => {
+    const received = await receive(entry.context, options)
     if (!received.ok) return received
     const { request, stream } = received.value
     const accepted = await storeAndAccept(entry, received.value)
@@ -87,6 +84,17 @@ async function receiveAndAccept(
     // and take as much again. Not after an error: a write that failed may still be under way.
     for (const { content } of request.inputs) freeMemory(content)
     return accepted.ok ? succeed({ ...accepted.value, stream }) : accepted
+  })
+}
+
+/** Runs `work`, which reads a body within the limit of requests, and within the caller's share of the memory for bodies. */
+export async function withBodyRoom<Value>(
+  { caller, parts }: Pick<Entry, 'caller' | 'parts'>,
+  work: (options: BodyOptions) => Promise<Value>,
+): Promise<Value> {
+  const room = parts.largeBodies.open(caller.accountId)
+  try {
+    return await work({ limitBytes: parts.config.ingressLimitBytes, room })
   } finally {
     room.end()
   }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Caller } from '../../domain/accounts/account.ts'
+import type { Family } from '../../domain/models/models.ts'
 import type { Means } from '../../domain/accounts/means.ts'
 import { defined } from '../../domain/defined.ts'
 import type { Row } from '../row.ts'
@@ -28,3 +29,16 @@ const meansSql = `
       ) live)) end as "liveTasks",
     (select ${budgetSql} from api_key where key_id = $2) as budget
   from balance where account_id = $1`
+
+/** Returns how many live tasks of the account and the family have no call under way. Counts no further than to 10,000. */
+export async function countWaiting(pool: Pool, accountId: string, family: Family): Promise<number> {
+  const { rows } = await pool.query<{ waiting: number }>({
+    name: 'count-waiting',
+    text: `select count(*)::int as waiting from (
+        select from task where account_id = $1 and completed_at is null and open_attempt is null and family = $2
+        limit 10000
+      ) live`,
+    values: [accountId, family],
+  })
+  return rows[0]?.waiting ?? 0
+}

@@ -104,6 +104,7 @@ export function createFakeTasks(blobs: BlobStore) {
         : fail({ tag: 'task_not_found' as const })
     },
     cancel: async () => fail({ tag: 'task_not_found' }),
+    estimate: async () => fail({ tag: 'too_many_live_tasks', liveTasksLimit: 1 }),
     delete: async () => fail({ tag: 'task_not_found' }),
     runStage: async () => undefined,
     awaitEnd,

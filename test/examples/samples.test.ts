@@ -101,7 +101,8 @@ describe('the samples of the reference', () => {
       const program = operations.map((operation) => {
         const file = `${operation.id}.${ending}`
         writeFileSync(join(cwd, file), samplesOf(operation, service.url)[language] ?? 'missing')
-        return line(file, operation.id === 'cancelTask' ? cancelled : ended)
+        const ends = ['cancelTask', 'deleteTask'].includes(operation.id)
+        return line(file, ends ? cancelled : ended)
       })
       writeFileSync(join(cwd, `all.${ending}`), program.join('\n'))
       const ran = await start([...run, `all.${ending}`], {

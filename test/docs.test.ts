@@ -9,6 +9,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 /** Every page a reader may open: in the root, in docs/, and beside the code. */
 const pages = [
   '.',
+  'clients',
   'docs',
   'examples',
   'src',

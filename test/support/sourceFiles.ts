@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 
 /** Installed, generated or recorded files, and hidden folders such as `.data`. */
-const notOurs = /^(\.|node_modules$|histories$|package-lock\.json$|go\.sum$)/
+const notOurs = /^(\.|node_modules$|dist$|histories$|package-lock\.json$|go\.sum$)/
 const isText = /(\.(ts|mts|mjs|js|css|html|md|yml|yaml|json|sql|py|mod)|\/?Dockerfile)$/
 
 /** The code of the service itself, as paths from the root: TypeScript, and JavaScript for the browser. */

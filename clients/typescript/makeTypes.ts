@@ -5,6 +5,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { createModelTable } from '../../src/domain/models/modelTable.ts'
 import { createApiDocument } from '../../src/http/apiDocument.ts'
 import { routeGroups } from '../../src/http/routes.ts'
 
@@ -37,10 +38,16 @@ type ApiDocument = {
 /** Their names are those of JavaScript or of nothing that a caller holds. */
 const leftOut = ['Error', 'LookupError']
 
+/** Operators declare models of their own, whose names and values the types must let through. */
+const openFields = ['model', 'size', 'aspect_ratio', 'quality', 'aspectRatio', 'imageSize']
+
 /** Returns the text of apiTypes.ts. */
 export function makeTypes(): string {
   const source = JSON.stringify(
-    createApiDocument(routeGroups, { publicUrl: 'https://images.example' }),
+    createApiDocument(routeGroups, {
+      publicUrl: 'https://images.example',
+      models: createModelTable(),
+    }),
   )
   const document: ApiDocument = JSON.parse(source)
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
@@ -116,8 +123,10 @@ function objectOf(
 ) {
   const inner = `${indent}  `
   const fields = Object.entries(properties).map(([name, schema]) => {
-    const key = `${name}${required.includes(name) ? '' : '?'}`
-    return `${commentOf(schema, inner)}${inner}readonly ${key}: ${typeOf(schema, inner)}`
+    const quoted = /^\w+$/.test(name) ? name : JSON.stringify(name)
+    const key = `${quoted}${required.includes(name) ? '' : '?'}`
+    const open = openFields.includes(name) && schema.enum !== undefined ? ' | (string & {})' : ''
+    return `${commentOf(schema, inner)}${inner}readonly ${key}: ${typeOf(schema, inner)}${open}`
   })
   return `{\n${fields.join('\n')}\n${indent}}`
 }

@@ -1,17 +1,17 @@
 // Made by `node clients/typescript/makeTypes.ts` from the OpenAPI document: do not edit.
 
 export type TaskRequest = {
-  readonly model: "familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip"
+  readonly model: "familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip" | (string & {})
   readonly action: "generate" | "edit"
   readonly prompt: string
   /** Required when `action` is `edit`, and absent otherwise. */
   readonly input_images?: readonly (InputImage)[]
-  /** Family A: `1K`, `2K`, `4K`, as far as the model supports it. Family B: a size in pixels. */
-  readonly size?: "1K" | "2K" | "4K" | "1024x1024" | "2048x2048" | "3840x2160"
+  /** As far as the model supports it. Family A: a tier. Family B: a size in pixels. */
+  readonly size?: "1K" | "2K" | "4K" | "1024x1024" | "2048x2048" | "3840x2160" | (string & {})
   /** Family A only, as far as the model supports it. */
-  readonly aspect_ratio?: "1:1" | "1:4" | "1:8" | "2:3" | "3:2" | "3:4" | "4:1" | "4:3" | "4:5" | "5:4" | "8:1" | "9:16" | "16:9" | "21:9"
+  readonly aspect_ratio?: "1:1" | "2:3" | "3:2" | "3:4" | "4:3" | "4:5" | "5:4" | "9:16" | "16:9" | "21:9" | "1:4" | "1:8" | "4:1" | "8:1" | (string & {})
   /** Sent to the upstream for family B. No effect for family A. */
-  readonly quality?: "low" | "medium" | "high" | "auto"
+  readonly quality?: "low" | "medium" | "high" | "auto" | (string & {})
   /** One request makes one image. */
   readonly n?: 1
 }
@@ -24,11 +24,11 @@ export type InputImage = {
 }
 
 export type GenerationsRequest = {
-  readonly model: "familyb-image-2-web" | "familyb-image-2-vip"
+  readonly model: "familyb-image-2-web" | "familyb-image-2-vip" | (string & {})
   readonly prompt: string
   /** `auto` is as good as no size. */
-  readonly size?: "1024x1024" | "2048x2048" | "3840x2160" | "auto"
-  readonly quality?: "low" | "medium" | "high" | "auto"
+  readonly size?: "1024x1024" | "2048x2048" | "3840x2160" | "auto" | (string & {})
+  readonly quality?: "low" | "medium" | "high" | "auto" | (string & {})
   /** Only b64_json: the answer contains the image; a task made at /v1/images/tasks has the address of its image. */
   readonly response_format?: "b64_json"
   /** Only png: images are PNG. */
@@ -40,18 +40,18 @@ export type GenerationsRequest = {
   /** Has no effect. */
   readonly user?: string
   readonly n?: 1
-  /** Only false: answers are not streamed. */
-  readonly stream?: false
-  /** Only 0: there are no partial images. */
-  readonly partial_images?: 0
+  /** Answers with server-sent events. */
+  readonly stream?: boolean
+  /** Only 0 without a stream. No partial images are sent. */
+  readonly partial_images?: number
 }
 
 export type EditsForm = {
-  readonly model: "familyb-image-2-web" | "familyb-image-2-vip"
+  readonly model: "familyb-image-2-web" | "familyb-image-2-vip" | (string & {})
   readonly prompt: string
   /** `auto` is as good as no size. */
-  readonly size?: "1024x1024" | "2048x2048" | "3840x2160" | "auto"
-  readonly quality?: "low" | "medium" | "high" | "auto"
+  readonly size?: "1024x1024" | "2048x2048" | "3840x2160" | "auto" | (string & {})
+  readonly quality?: "low" | "medium" | "high" | "auto" | (string & {})
   /** Only b64_json: the answer contains the image; a task made at /v1/images/tasks has the address of its image. */
   readonly response_format?: "b64_json"
   /** Only png: images are PNG. */
@@ -63,10 +63,10 @@ export type EditsForm = {
   /** Has no effect. */
   readonly user?: string
   readonly n?: "1"
-  /** Only false: answers are not streamed. */
-  readonly stream?: "false"
-  /** Only 0: there are no partial images. */
-  readonly partial_images?: "0"
+  /** Answers with server-sent events. */
+  readonly stream?: "true" | "false"
+  /** Only 0 without a stream. No partial images are sent. */
+  readonly partial_images?: "0" | "1" | "2" | "3"
   /** A PNG, JPEG or WebP file. Its type is read from its bytes. */
   readonly image: string
 }
@@ -90,8 +90,8 @@ export type ContentRequest = {
   readonly generationConfig?: {
     readonly responseModalities?: readonly ("TEXT" | "IMAGE")[]
     readonly imageConfig?: {
-      readonly aspectRatio?: "1:1" | "1:4" | "1:8" | "2:3" | "3:2" | "3:4" | "4:1" | "4:3" | "4:5" | "5:4" | "8:1" | "9:16" | "16:9" | "21:9"
-      readonly imageSize?: "1K" | "2K" | "4K"
+      readonly aspectRatio?: "1:1" | "2:3" | "3:2" | "3:4" | "4:3" | "4:5" | "5:4" | "9:16" | "16:9" | "21:9" | "1:4" | "1:8" | "4:1" | "8:1" | (string & {})
+      readonly imageSize?: "1K" | "2K" | "4K" | (string & {})
     }
     readonly candidateCount?: 1
     readonly temperature?: number
@@ -123,7 +123,7 @@ export type TaskAccepted = {
 export type Task = {
   /** The public identifier of a task. */
   readonly task_id: string
-  readonly model: "familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip"
+  readonly model: string
   /** `succeeded`, `failed` and `expired` are ends. A succeeded task becomes `expired` when its image is deleted, after 24 hours by default. */
   readonly status: "queued" | "processing" | "succeeded" | "failed" | "expired"
   readonly created_at: string
@@ -270,7 +270,7 @@ export type TaskList = {
 export type ListedTask = {
   /** The public identifier of a task. */
   readonly task_id: string
-  readonly model: "familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip"
+  readonly model: string
   /** `succeeded`, `failed` and `expired` are ends. A succeeded task becomes `expired` when its image is deleted, after 24 hours by default. */
   readonly status: "queued" | "processing" | "succeeded" | "failed" | "expired"
   readonly created_at: string
@@ -294,6 +294,18 @@ export type ListedTask = {
   }
 }
 
+/** Why a stream that has begun has no image. */
+export type ContentStreamError = {
+  readonly error: {
+    readonly code: number
+    readonly message: string
+    readonly status: string
+    readonly details: readonly ({
+      readonly "@type": string
+    })[]
+  }
+}
+
 /** An account and its credits. */
 export type Account = {
   readonly object: "account"
@@ -308,7 +320,7 @@ export type Account = {
     readonly spent: number
   }
   /** The models that the account may use. Null: all. */
-  readonly models: readonly ("familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip")[] | null
+  readonly models: readonly (string)[] | null
   /** What is beyond is 429 `rate_limit_exceeded`. Null: no limit. */
   readonly limits: {
     readonly requests: {
@@ -335,7 +347,7 @@ export type ModelList = {
 
 /** A model that the account may use, with its prices. */
 export type Model = {
-  readonly id: "familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip"
+  readonly id: string
   readonly object: "model"
   /** Unix time in seconds. The same for every model. */
   readonly created: number
@@ -343,18 +355,18 @@ export type Model = {
   readonly family: "A" | "B"
   readonly actions: readonly ("generate" | "edit")[]
   /** The accepted values of `size`. */
-  readonly sizes: readonly ("1K" | "2K" | "4K" | "1024x1024" | "2048x2048" | "3840x2160")[]
+  readonly sizes: readonly (string)[]
   /** The accepted values of `aspect_ratio`. Null: the model does not take the field. */
-  readonly aspect_ratios: readonly ("1:1" | "1:4" | "1:8" | "2:3" | "3:2" | "3:4" | "4:1" | "4:3" | "4:5" | "5:4" | "8:1" | "9:16" | "16:9" | "21:9")[] | null
+  readonly aspect_ratios: readonly (string)[] | null
   /** The accepted values of `quality`. Null: the field has no effect. */
-  readonly qualities: readonly ("low" | "medium" | "high" | "auto")[] | null
+  readonly qualities: readonly (string)[] | null
   readonly prices: readonly (Price)[]
 }
 
 /** A price of a model. The first entry that matches a request counts. A field that is absent here matches any value, and a request without it. */
 export type Price = {
-  readonly size?: "1K" | "2K" | "4K" | "1024x1024" | "2048x2048" | "3840x2160"
-  readonly quality?: "low" | "medium" | "high" | "auto"
+  readonly size?: string
+  readonly quality?: string
   readonly action?: "generate" | "edit"
   /** The credits that a request holds. */
   readonly credits: number
@@ -371,7 +383,7 @@ export type Usage = {
     /** The start of the day in UTC. Present when grouped by day. */
     readonly start_time?: string
     /** Present when grouped by model. */
-    readonly model?: "familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip"
+    readonly model?: string
     /** Present when grouped by key. */
     readonly key_id?: string
     /** The tasks that ended in the period. */
@@ -399,7 +411,7 @@ export type WebhookWithSecret = {
   readonly webhook_id: string
   /** The address, as it was registered. */
   readonly url: string
-  readonly events: readonly ("task.succeeded" | "task.failed")[]
+  readonly events: readonly ("task.succeeded" | "task.failed" | "account.balance_low" | "key.budget_reached")[]
   /** A webhook is disabled when its receiver answers 410, or by the operator. */
   readonly status: "active" | "disabled"
   readonly created_at: string
@@ -413,7 +425,7 @@ export type Webhook = {
   readonly webhook_id: string
   /** The address, as it was registered. */
   readonly url: string
-  readonly events: readonly ("task.succeeded" | "task.failed")[]
+  readonly events: readonly ("task.succeeded" | "task.failed" | "account.balance_low" | "key.budget_reached")[]
   /** A webhook is disabled when its receiver answers 410, or by the operator. */
   readonly status: "active" | "disabled"
   readonly created_at: string
@@ -425,8 +437,8 @@ export type WebhookDelivery = {
   readonly delivery_id: string
   /** The public identifier of a webhook. */
   readonly webhook_id: string
-  readonly event: "task.succeeded" | "task.failed" | "webhook.test"
-  /** Absent for `webhook.test`. */
+  readonly event: "task.succeeded" | "task.failed" | "account.balance_low" | "key.budget_reached" | "webhook.test"
+  /** Absent for events that belong to no task. */
   readonly task_id?: string
   readonly status: "pending" | "delivered" | "failed"
   readonly created_at: string
@@ -450,7 +462,7 @@ export type ListTasksQuery = {
   /** Only tasks with this status. */
   readonly status?: "queued" | "processing" | "succeeded" | "failed" | "expired"
   /** Only tasks of this model. */
-  readonly model?: "familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip"
+  readonly model?: "familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip" | (string & {})
   /** Only tasks with this action. */
   readonly action?: "generate" | "edit"
   /** Only what was created at this time or later. ISO 8601 or Unix seconds. */
@@ -464,6 +476,22 @@ export type GetAssetQuery = {
   readonly key?: string
   readonly expires?: string
   readonly signature?: string
+  /** Returns the image at most this wide. It is never enlarged. */
+  readonly width?: "128" | "256" | "512" | "1024"
+  /** Returns the image in this format. */
+  readonly format?: "png" | "jpeg" | "webp"
+  /** Returns what the vendor sent, where the image was converted from it. Else 404. */
+  readonly original?: "true"
+}
+
+export type StreamGenerateContentQuery = {
+  /** `sse`: server-sent events. `json`: an array. */
+  readonly alt?: "sse" | "json"
+}
+
+export type StreamGenerateContentV1Query = {
+  /** `sse`: server-sent events. `json`: an array. */
+  readonly alt?: "sse" | "json"
 }
 
 export type GetUsageQuery = {
@@ -491,5 +519,5 @@ export type ListDeliveriesQuery = {
 
 export type RegisterWebhookBody = {
   readonly url: string
-  readonly events?: readonly ("task.succeeded" | "task.failed")[]
+  readonly events?: readonly ("task.succeeded" | "task.failed" | "account.balance_low" | "key.budget_reached")[]
 }

@@ -56,7 +56,8 @@ export async function startFaultProxy(
   })
   return {
     url: `http://127.0.0.1:${port}`,
-    seen: seen as readonly ProxiedRequest[],
+    /** All requests so far, oldest first. */
+    seen,
     /** The requests to a path so far. */
     of: (method: string, path: string) =>
       seen.filter((each) => each.method === method && each.path.startsWith(path)),

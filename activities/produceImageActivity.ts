@@ -32,7 +32,11 @@ export type ProduceImageActivityDeps = {
  * again.
  */
 export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
-  return async ({ taskId, family, giveUp = false }: ProduceArgument): Promise<ImageTaskResult> => {
+  return async ({
+    taskId,
+    giveUp = false,
+    ...served
+  }: ProduceArgument): Promise<ImageTaskResult> => {
     const context = Context.current()
     // Aborts when Temporal wants no new call of this activity, or the process stops. A call under way finishes: it is
     // paid for.
@@ -43,7 +47,7 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
     }
     // A call that is shorter than one interval sends no heartbeat. This saves Temporal a write.
     const heartbeats = setInterval(() => context.heartbeat(stage), heartbeatIntervalMs)
-    const firstOf = context.info.attempt === 1 && !giveUp ? family : undefined
+    const firstOf = context.info.attempt === 1 && !giveUp ? served : undefined
     const about = { step: 'produceImage', taskId } as const
     const result = await reportingUnexpected(deps.log, about, () =>
       deps.produceImage({ taskId, giveUp, signal, onStage, ...defined({ firstOf }) }),

@@ -27,6 +27,7 @@ export type ImageTaskResult = { readonly outcome: 'succeeded' | 'over' }
 export type ProduceArgument = {
   readonly taskId: string
   readonly family: Family
+  readonly model: ModelId
   readonly giveUp?: boolean
 }
 

@@ -41,12 +41,12 @@ export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult>
   const report: ReportStatus = (change) => {
     status = { ...status, ...change }
   }
-  const { taskId, family } = input
+  const { taskId, family, model } = input
   const activities = activitiesOf(input)
 
   const scope = CancellationScope.current()
   const produced = () =>
-    CancellationScope.nonCancellable(() => produce({ taskId, family }, activities, report))
+    CancellationScope.nonCancellable(() => produce({ taskId, family, model }, activities, report))
   // The workflow may be cancelled before its first workflow task. If so, no call starts, because it would
   // race with `cancelTask`.
   const work = scope.consideredCancelled ? undefined : produced()

@@ -4,6 +4,7 @@ import { ConfigError, explainIssues } from './configError.ts'
 import { defined } from '../domain/defined.ts'
 import type { ModelTable } from '../domain/models/modelTable.ts'
 import { createModelTable } from '../domain/models/modelTable.ts'
+import type { ModelId } from '../domain/models/models.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { credentialIn } from '../domain/upstream/channel.ts'
 import type { OperatorFile } from '../schema/operatorFile.ts'
@@ -16,6 +17,8 @@ import { operatorFile } from '../schema/operatorFile.ts'
 export type OperatorSettings = {
   readonly channels: readonly Channel[]
   readonly models: ModelTable
+  /** Names in `prices` that no model has. */
+  readonly strayPrices: readonly ModelId[]
 }
 
 /**
@@ -39,7 +42,9 @@ export function readOperatorSettings(
       timeoutMs: Math.round(timeoutSeconds * 1000),
     }
   })
-  return { channels, models: createModelTable(file) }
+  const models = createModelTable(file)
+  const strayPrices = file.prices.flatMap(({ model }) => (models.has(model) ? [] : [model]))
+  return { channels, models, strayPrices: [...new Set(strayPrices)] }
 }
 
 /**

@@ -10,6 +10,7 @@ import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
 import { taskRecord } from '../domain/tasks/taskRecord.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
+import { checkSupported } from '../domain/tasks/checkSupported.ts'
 import { findAccount } from '../store/accounts/accountRows.ts'
 import type { CancelResult } from '../store/tasks/ends.ts'
 import * as ends from '../store/tasks/ends.ts'
@@ -181,7 +182,11 @@ export async function retryTask(deps: RetryDeps, taskId: string): Done<Retried> 
     const result = await retries.retryTask(client, {
       taskId,
       newTaskId: newTaskId(),
-      termsOf: (request) => taskTerms(terms, request),
+      termsOf: (request) => {
+        const now = checkSupported(terms.models, { caller: {}, request })
+        const takesIt = now.ok && now.value.family === request.family
+        return takesIt ? taskTerms(terms, request) : undefined
+      },
     })
     if (result.kind === 'retried') return succeed({ task_id: result.taskId, retry_of: taskId })
     if (result.kind === 'unknown') return missing(`task ${taskId}`)
@@ -197,6 +202,8 @@ function notRetried(result: Exclude<RetryResult, { readonly kind: 'retried' | 'u
       return `was already retried as ${result.taskId}.`
     case 'inputs_gone':
       return 'cannot be retried: its prompt or its source images are no longer stored.'
+    case 'model_gone':
+      return 'cannot be retried: its model is retired, is not in the file of the operator any more, or takes no such request.'
     case 'insufficient':
       return `cannot be retried: it costs ${result.credits} credits, more than the account has available.`
     default:

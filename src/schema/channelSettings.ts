@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Family } from '../domain/models/models.ts'
-import { contractModels, families, modelsOf } from '../domain/models/models.ts'
+import type { ModelTable } from '../domain/models/modelTable.ts'
+import { families } from '../domain/models/models.ts'
 
 const name = z
   .string()
@@ -135,7 +136,7 @@ export const channelSettings = z.strictObject({
   paths: z
     .strictObject({ generate: path.optional(), edit: path.optional(), check: path.optional() })
     .optional(),
-  models: z.partialRecord(z.enum(contractModels), z.string().min(1).max(200)).default({}),
+  models: z.record(z.string(), z.string().min(1).max(200)).default({}),
   timeoutSeconds: z.number().min(1).max(3600).default(600),
   concurrencyMax: z.int().min(1).max(10_000).default(50),
   /** Whether the vendor does no work, and charges nothing, when it answers a 5xx itself. */
@@ -154,13 +155,15 @@ export type Fault = readonly [path: readonly (string | number)[], message: strin
 export function* channelFaults(
   index: number,
   channel: z.infer<typeof channelSettings>,
+  models: ModelTable,
 ): Generator<Fault> {
   const { family, apiKeyEnv, apiKeyFile, apiKeyHeader = '', paths = {} } = channel
   const rules = channelRules[family]
   for (const model of Object.keys(channel.models)) {
-    if (!modelsOf[family].some((each) => each === model)) {
-      yield [['channels', index, 'models', model], 'is a model of another family']
-    }
+    const known = models.get(model)?.family
+    if (known === family) continue
+    const message = known === undefined ? 'is no model' : 'is a model of another family'
+    yield [['channels', index, 'models', model], message]
   }
   if ((apiKeyEnv === undefined) === (apiKeyFile === undefined)) {
     yield [['channels', index, 'apiKeyEnv'], 'give either apiKeyEnv or apiKeyFile']

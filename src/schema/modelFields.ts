@@ -44,6 +44,8 @@ export function valuesOfField(
   const field = fields.get(schema)
   if (field === undefined) return undefined
   const { family, valuesOf, also = [] } = field
-  const own = [...models.values()].filter((each) => family === undefined || each.family === family)
+  const own = [...models.values()].filter(
+    (each) => !each.retired && (family === undefined || each.family === family),
+  )
   return [...new Set([...own.flatMap(valuesOf), ...also])]
 }

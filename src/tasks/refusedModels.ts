@@ -3,17 +3,14 @@ import type { TaskFailure } from '../domain/failure.ts'
 import { chooseChannel } from '../domain/gate/chooseChannel.ts'
 import { noWaitFailure } from '../domain/gate/taskFailures.ts'
 import type { ModelId } from '../domain/models/models.ts'
-import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
-import type { Channel } from '../domain/upstream/channel.ts'
-import { channelsOf } from '../domain/upstream/channel.ts'
+import type { Channel, Served } from '../domain/upstream/channel.ts'
+import { channelsFor, isLeftToOthers } from '../domain/upstream/channel.ts'
 import type { ChannelsNow } from '../store/attempts/readTaskFacts.ts'
 import { readChannelsNow } from '../store/attempts/readTaskFacts.ts'
 
 export type RefusedModels = ReturnType<typeof createRefusedModels>
 
 type RefusedModelsDeps = { readonly pool: Pool; readonly channels: readonly Channel[] }
-
-type Asked = Pick<ImageRequest, 'family' | 'model'>
 
 /** Time between two looks at the channels of a model. */
 const lookMs = 1_000
@@ -29,9 +26,12 @@ type Look = { readonly atMs: number; readonly failure: Promise<TaskFailure | und
 export function createRefusedModels({ pool, channels }: RefusedModelsDeps) {
   const looks = new Map<ModelId, Look>()
 
-  async function look({ family, model }: Asked): Promise<TaskFailure | undefined> {
+  async function look(asked: Served): Promise<TaskFailure | undefined> {
+    const { model } = asked
+    const able = channelsFor(channels, asked)
+    if (isLeftToOthers(model, able)) return undefined
     try {
-      const now = await readChannelsNow(pool, channelsOf(channels, family), model)
+      const now = await readChannelsNow(pool, able, model)
       const failure = failureOfNewTask(now)
       if (failure === undefined) looks.delete(model)
       return failure
@@ -48,7 +48,7 @@ export function createRefusedModels({ pool, channels }: RefusedModelsDeps) {
       if (!looks.has(model)) looks.set(model, never)
     },
     /** Returns why a new synchronous task of the model would fail without a call, or `undefined`. Never rejects. */
-    failureOf: async (asked: Asked): Promise<TaskFailure | undefined> => {
+    failureOf: async (asked: Served): Promise<TaskFailure | undefined> => {
       const { model } = asked
       const known = looks.get(model)
       if (known === undefined) return undefined

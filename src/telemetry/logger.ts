@@ -18,6 +18,7 @@ const textFields = [
   'route',
   'method',
   'channel',
+  'model',
   'class',
   'reason',
   'code',

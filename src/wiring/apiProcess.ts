@@ -107,7 +107,7 @@ function taskServiceOf(app: App, starts: StartRuns) {
     runStage: createReadRunStage(temporal),
     taskDeadlineMs: config.taskDeadlineSeconds * 1000,
     // No answer waits for this. What gets lost here is started by the reconciler.
-    onAccepted: (start) => (start.sync ? messages.announceSyncTask(start) : starts.start(start)),
+    onAccepted: (start) => (start.sync ? messages.announceTask(start) : starts.start(start)),
   })
   return { tasks, watches }
 }

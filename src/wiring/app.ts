@@ -1,12 +1,15 @@
+import type { Pool } from 'pg'
 import { watchPuts } from '../blobs/watchPuts.ts'
 import type { Config } from '../config/environment.ts'
 import { inheritedEnvironment, required } from '../config/environment.ts'
+import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import { databasesOf, reached } from './databases.ts'
 import { openStores } from './stores.ts'
 import { openMessages } from '../store/connection/messages.ts'
 import { sampleState } from '../store/sampleState.ts'
+import { readOtherModels } from '../store/tasks/otherModels.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { MetricsSources } from '../telemetry/metrics.ts'
@@ -56,7 +59,7 @@ export async function openApp(
     const messages = await reached(session, () =>
       openMessages({
         databaseUrl: session.url,
-        hears: isWorker ? 'sync_task' : 'task_end',
+        hears: isWorker ? 'task' : 'task_end',
         onError: (error) => log.warn('connection for messages lost', { error }),
       }),
     )
@@ -80,6 +83,7 @@ export async function openApp(
       models: [...operatorSettings.models.keys()],
     })
     const { blobs, takesWrites } = watchPuts(stores.blobs, metrics.putFailed)
+    await warnOfModels(log, pool, operatorSettings)
     return {
       config,
       log,
@@ -117,5 +121,17 @@ export async function openApp(
   } catch (error) {
     await stores.close()
     throw error
+  }
+}
+
+/** Says which models the operator's file names in `prices` alone, and of which it has lost live tasks. */
+async function warnOfModels(
+  log: Logger,
+  pool: Pool,
+  { models, strayPrices }: OperatorSettings,
+): Promise<void> {
+  for (const model of strayPrices) log.warn('prices of a model that is not there', { model })
+  for (const lost of await readOtherModels(pool, [...models.keys()])) {
+    log.warn("live tasks of a model that the operator's file does not name", lost)
   }
 }

@@ -53,6 +53,7 @@ export function createExecution(
   const produceImage = createProduceImage({
     ...app,
     attempts,
+    announceTask: app.messages.announceTask,
     processId,
     channels,
     beats,

@@ -1,7 +1,12 @@
 import { createActivities } from '../../activities/createActivities.ts'
 import { openApp } from './app.ts'
 import type { Config } from '../config/environment.ts'
-import { longestTimeoutMs, slotsOf } from '../domain/upstream/channel.ts'
+import {
+  channelsFor,
+  isLeftToOthers,
+  longestTimeoutMs,
+  slotsOf,
+} from '../domain/upstream/channel.ts'
 import { createExecution } from './execution.ts'
 import { createInternalServer } from '../http/server/internalServer.ts'
 import { explaining } from './explaining.ts'
@@ -9,7 +14,7 @@ import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import { readSafetySecret } from '../store/installation.ts'
-import { readSyncTask } from '../store/connection/messages.ts'
+import { readAnnounced } from '../store/connection/messages.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { otherOpenFiles, warnOfOpenFiles } from '../telemetry/openFiles.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
@@ -66,8 +71,10 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   // function has returned, `runProcess.ts` waits at most ten seconds for it and then exits, in the middle of a call.
   await beats.start()
   messages.hear((text) => {
-    const task = readSyncTask(text)
-    if (task !== undefined) direct.take(task)
+    const task = readAnnounced(text)
+    if (task !== undefined && !isLeftToOthers(task.model, channelsFor(channels, task))) {
+      direct.take(task)
+    }
   })
   // The reconciler works without Temporal too: it ends tasks and releases their holds. `startTemporalWorker`
   // below does not wait for Temporal either: it connects in the background.

@@ -20,7 +20,7 @@ function activityOver(produceImage: Produce, stopping = new AbortController().si
   environment.on('heartbeat', (details: unknown) => void beats.push(details))
   const run = () =>
     environment
-      .run(activity, { taskId: 'task_1', family: 'B' as const })
+      .run(activity, { taskId: 'task_1', family: 'B' as const, model: 'familyb-image-2-vip' })
       .catch((error: unknown) => error)
   return { environment, run, beats, reported }
 }

@@ -41,6 +41,68 @@ describe('a size or aspect ratio that the model does not support', () => {
   })
 })
 
+describe('a wrong model of the operator', () => {
+  const channel = { name: 'b', family: 'B', apiKeyEnv: 'B_KEY', baseUrl: 'http://127.0.0.1' }
+  const a = { name: 'house', like: 'familya-3-pro-image' }
+  const b = { name: 'house', like: 'familyb-image-2-vip' }
+  const priced = [{ model: 'house', credits: 1 }]
+  const withModels = (...models: readonly object[]) => ({ models, prices: priced })
+
+  it.each([
+    ['models.0.name', withModels({ ...a, name: 'House' })],
+    ['models.0.name', withModels({ ...a, name: 'x'.repeat(65) })],
+    ['models.0.name', withModels({ ...a, name: 'familya-3-pro-image' })],
+    ['models.1.name', withModels(a, b)],
+    ['models.0.like', withModels({ ...a, like: 'house' })],
+    ['models.0.sizes', withModels({ ...a, sizes: ['1K', '1536x1024'] })],
+    ['models.0.sizes', withModels({ ...b, sizes: ['512'] })],
+    ['models.0.sizes', withModels({ ...b, sizes: [] })],
+    ['models.0.aspect_ratios.0', withModels({ ...a, aspect_ratios: ['9x21'] })],
+    ['models.0.aspect_ratios', withModels({ ...b, aspect_ratios: ['9:21'] })],
+    ['models.0.qualities', withModels({ ...a, qualities: ['max'] })],
+    ['models.0.qualities.0', withModels({ ...b, qualities: ['best'] })],
+    ['models.0.actions.0', withModels({ ...b, actions: ['vary'] })],
+    ['models.0', { models: [a] }],
+    ['models.0', { models: [a], prices: [{ model: 'house', size: '4K', credits: 1 }] }],
+    ['models.0', { models: [b], prices: [{ model: 'house', action: 'edit', credits: 1 }] }],
+    [
+      'prices.0.size',
+      { models: [b], prices: [{ model: 'house', size: '1K', credits: 1 }, ...priced] },
+    ],
+    ['channels.0.models.house', { channels: [{ ...channel, models: { house: 'x' } }] }],
+    [
+      'channels.0.models.house',
+      { ...withModels(a), channels: [{ ...channel, models: { house: 'x' } }] },
+    ],
+    ['capabilities.house', { capabilities: { house: {} } }],
+  ])('is refused at %s: %j [ownmodel-3]', (path, file) => {
+    const parsed = operatorFile.safeParse({ channels: [channel], ...file })
+    expect(parsed.error?.issues.map((issue) => issue.path.join('.'))).toEqual([path])
+  })
+
+  it('is none whose every request has a price, in any form of its family', () => {
+    const ratios = ['1:1', '9:21']
+    const models = [
+      { ...a, sizes: ['512', '2K'], aspect_ratios: ratios, retired: true },
+      {
+        ...b,
+        name: 'house.2',
+        sizes: ['1536x1024'],
+        qualities: ['xhigh', 'max'],
+        actions: ['edit'],
+      },
+    ]
+    const prices = [
+      ...priced,
+      { model: 'house.2', action: 'edit', credits: 0 },
+      { model: 'x', credits: 1 },
+    ]
+    const capabilities = { house: { usualDurationMs: 5_000 } }
+    const parsed = operatorFile.safeParse({ channels: [channel], models, prices, capabilities })
+    expect(parsed.error).toBeUndefined()
+  })
+})
+
 describe('a wrong field of a channel', () => {
   type Row = [string, Readonly<Record<string, unknown>>]
   const given = { name: 'one', family: 'B', baseUrl: 'http://127.0.0.1:8090/v1' }

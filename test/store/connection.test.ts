@@ -201,17 +201,17 @@ describe('runStatement', () => {
   })
 })
 
-const open = (hears: 'task_end' | 'sync_task', databaseUrl = database.databaseUrl) =>
+const open = (hears: 'task_end' | 'task', databaseUrl = database.databaseUrl) =>
   openMessages({ databaseUrl, hears, onError: () => {} })
 
 it('a process that closes first sends all its messages, and each is heard only by those it is for', async () => {
-  const [ends, tasks] = await Promise.all([open('task_end'), open('sync_task')])
+  const [ends, tasks] = await Promise.all([open('task_end'), open('task')])
   onTestFinished(ends.close)
   onTestFinished(tasks.close)
   const heard = { ends: 0, tasks: 0 }
   ends.hear(() => (heard.ends += 1))
   tasks.hear(() => (heard.tasks += 1))
-  const sender = await open('sync_task')
+  const sender = await open('task')
   for (let n = 0; n < 200; n += 1) sender.announceEnd(`task_${n}`)
   await sender.close()
   await expect.poll(() => heard).toEqual({ ends: 200, tasks: 0 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openMessages, readSyncTask } from '../../src/store/connection/messages.ts'
+import { openMessages, readAnnounced } from '../../src/store/connection/messages.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { createDirectRuns } from '../../src/tasks/produce/directRuns.ts'
 import type { Stage } from '../../src/tasks/produce/produceInput.ts'
@@ -35,7 +35,8 @@ function running(produce: Produce) {
   return { direct, results, stopping }
 }
 
-const task = (taskId: string, sync = true) => ({ taskId, family: 'B', sync }) as const
+const task = (taskId: string, sync = true) =>
+  ({ taskId, family: 'B', model: 'familyb-image-2-vip', sync }) as const
 
 describe('a task that a worker carries out without Temporal', () => {
   it.each([
@@ -130,11 +131,11 @@ describe('20 workers that hear of a synchronous task', () => {
       })
       const messages = await openMessages({
         databaseUrl: world.databaseUrl,
-        hears: 'sync_task',
+        hears: 'task',
         onError: () => {},
       })
       messages.hear((text) => {
-        const task = readSyncTask(text)
+        const task = readAnnounced(text)
         if (task !== undefined) direct.take(task)
       })
       onTestFinished(async () => {
@@ -150,8 +151,7 @@ describe('20 workers that hear of a synchronous task', () => {
       [workersMax - 1],
     )
     const workers = await Promise.all(starting)
-    const announce = (taskId: string) =>
-      workers[0]?.messages.announceSyncTask({ taskId, family: 'B' })
+    const announce = (taskId: string) => workers[0]?.messages.announceTask(task(taskId))
     return { workers, calls, failed, announce }
   }
 

@@ -86,7 +86,8 @@ const insertSync = async (count: number, accountId = 'acct_sync') => {
   }
   return ids
 }
-const sync = (taskId: string) => ({ taskId, family: 'B', sync: true }) as const
+const sync = (taskId: string) =>
+  ({ taskId, family: 'B', model: 'familyb-image-2-vip', sync: true }) as const
 const duesOf = async (ids: readonly string[]) => {
   const rows = await Promise.all(ids.map((taskId) => taskRow(world.pool, taskId)))
   return rows.filter((row) => row !== undefined && row.nextCheck <= 0.1).length

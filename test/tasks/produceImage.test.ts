@@ -28,6 +28,8 @@ import { quiet } from '../support/quiet.ts'
 import { until } from '../support/timing.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
 
+const firstOf = { family: 'B', model: 'familyb-image-2-vip' } as const
+
 const world = useAttemptWorld()
 
 const rateLimited = { reason: 'rate_limited', httpStatus: 429 } as const
@@ -138,14 +140,14 @@ describe('the first call of a task', () => {
   it('is made without reading the facts of the task', async () => {
     const { taskId } = await insertTask(world.pool)
     const { produce, reads } = watched(countedUpstream().call)
-    expect(await produce({ taskId, firstOf: 'B' })).toEqual({ kind: 'succeeded' })
+    expect(await produce({ taskId, firstOf })).toEqual({ kind: 'succeeded' })
     expect(reads).toEqual([])
   })
 
   it('waits for its turn when its request is large', async () => {
     const { taskId } = await insertTask(world.pool, { prompt: 'x'.repeat(300_000) })
     const { produce, entered } = watched(countedUpstream().call)
-    expect(await produce({ taskId, firstOf: 'B' })).toEqual({ kind: 'succeeded' })
+    expect(await produce({ taskId, firstOf })).toEqual({ kind: 'succeeded' })
     expect(entered).toEqual([expect.toSatisfy((bytes) => bytes > 300_000)])
   })
 
@@ -155,11 +157,11 @@ describe('the first call of a task', () => {
     const { taskId } = await insertTask(world.pool)
     await openAttempt(world.attempts, taskId)
     const wait = { kind: 'wait', reason: 'call_under_way' }
-    expect(await produce({ taskId, firstOf: 'B' })).toMatchObject(wait)
+    expect(await produce({ taskId, firstOf })).toMatchObject(wait)
     const ended = await insertTask(world.pool)
     await world.attempts.cancelTask(ended.taskId, 'asked')
     const over = { kind: 'over', end: { code: 'cancelled' } }
-    expect(await produce({ taskId: ended.taskId, firstOf: 'B' })).toMatchObject(over)
+    expect(await produce({ taskId: ended.taskId, firstOf })).toMatchObject(over)
     expect(calls()).toBe(0)
   })
 })
@@ -423,7 +425,7 @@ describe('on a full channel', () => {
     await until('a task in line', () => stages.includes('waiting') || undefined)
     const evidence = { reason: 'no_image' } as const
     await attempts.closeAttempt({ taskId: holder.taskId, n: 1, class: 'rejected', evidence })
-    const second = produce({ taskId: newcomer.taskId, firstOf: 'B' })
+    const second = produce({ taskId: newcomer.taskId, firstOf })
     await Promise.all([first, second])
     expect(order).toEqual([`${waiting.taskId}-1`, `${newcomer.taskId}-1`])
     expect(stages).toEqual(['waiting', 'calling', 'storing'])

@@ -21,7 +21,7 @@ const limit = () => AbortSignal.timeout(20_000)
  */
 async function openProcesses(polls: { readonly pollMs?: number } = { pollMs: 600_000 }) {
   const { pool, databaseUrl } = database
-  const open = async (hears: 'task_end' | 'sync_task') => {
+  const open = async (hears: 'task_end' | 'task') => {
     const messages = await openMessages({ databaseUrl, hears, onError: () => {} })
     onTestFinished(messages.close)
     return messages
@@ -29,7 +29,7 @@ async function openProcesses(polls: { readonly pollMs?: number } = { pollMs: 600
   const { hear } = await open('task_end')
   const watches = createTaskWatches({ pool, hear, onError: () => {}, ...polls })
   onTestFinished(watches.close)
-  const { announceEnd } = await open('sync_task')
+  const { announceEnd } = await open('task')
   const attempts = await createTestAttempts(pool, undefined, ({ taskId }) => announceEnd(taskId))
   return { deps: { pool, watches, models: createModelTable() }, attempts }
 }

@@ -49,7 +49,13 @@ function listOptions(input: z.output<typeof listed>) {
 }
 
 const cancelRefusals = ['call_under_way', 'work_possible', 'succeeded', 'failed'] as const
-const retryRefusals = ['not_failed', 'already_retried', 'inputs_gone', 'insufficient'] as const
+const retryRefusals = [
+  'not_failed',
+  'already_retried',
+  'inputs_gone',
+  'model_gone',
+  'insufficient',
+] as const
 
 export const taskRoutes: readonly AdminRoute[] = [
   adminRoute({

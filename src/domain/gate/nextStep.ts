@@ -1,6 +1,7 @@
 import { callCheckMs, freeErrorsMax, refusalsMax } from '../limits.ts'
 import type { TaskFailure } from '../failure.ts'
 import { assertNever } from '../assertNever.ts'
+import { isLeftToOthers } from '../upstream/channel.ts'
 import type { Choice } from './chooseChannel.ts'
 import { chooseChannel } from './chooseChannel.ts'
 import type { ChannelState, NextStep, PastAttempt, TaskFacts } from './taskFacts.ts'
@@ -48,8 +49,19 @@ export function nextStep(facts: TaskFacts, terms: Terms): NextStep {
   const failure = endOf(facts, terms)
   if (failure !== undefined) return end(failure)
   const channels = usableChannels(facts)
+  if (isLeftToOthers(facts.model, facts.channels)) return leave(facts)
   if (channels.length === 0) return end(noChannelFailure(facts))
   return backoff(facts, terms.jitter) ?? stepOf(facts, chooseChannel(facts, channels, terms.jitter))
+}
+
+const leaveMsMin = 2_000
+const leaveMsMax = 60_000
+
+/** Returns the wait after which other workers are told again of a task whose model this one does not know. */
+function leave({ nowMs, createdAtMs, deadlineAtMs }: TaskFacts): NextStep {
+  const waitMs = Math.min(Math.max((nowMs - createdAtMs) / 10, leaveMsMin), leaveMsMax)
+  const delayMs = Math.ceil(Math.min(waitMs, deadlineAtMs - nowMs))
+  return { kind: 'wait', delayMs, reason: 'unknown_model' }
 }
 
 function stepOf(facts: TaskFacts, choice: Choice): NextStep {
@@ -74,7 +86,11 @@ function endOf(facts: TaskFacts, { callsMax, givenUp }: Terms): TaskFailure | un
   const { past } = facts
   const last = past.at(-1)
   if (last?.class === 'rejected') return rejectedFailure(last, facts)
-  if (facts.nowMs >= facts.deadlineAtMs) return deadlineFailure(facts)
+  if (facts.nowMs >= facts.deadlineAtMs) {
+    return isLeftToOthers(facts.model, facts.channels)
+      ? unknownFailure(facts)
+      : deadlineFailure(facts)
+  }
   if (givenUp || callsWithWork(facts) >= callsMax) return unknownFailure(facts)
   if (past.filter(isFreeError).length >= freeErrorsMax) return unknownFailure(facts)
   if (countClosed(past, 'refused') >= refusalsMax) return refusedFailure(facts)

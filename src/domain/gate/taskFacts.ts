@@ -1,5 +1,5 @@
 import type { TaskFailure } from '../failure.ts'
-import type { ModelId } from '../models/models.ts'
+import type { Family, ModelId } from '../models/models.ts'
 import type { Channel } from '../upstream/channel.ts'
 import type { OutcomeClass, OutcomeReason } from '../upstream/upstreamCall.ts'
 
@@ -12,6 +12,7 @@ export type TaskFacts = {
   readonly deadlineAtMs: number
   readonly hardEndAtMs: number
   readonly accountId: string
+  readonly family: Family
   readonly model: ModelId
   /**
    * A client waits on an open connection. A channel that has refused the task is not called again for it, and the
@@ -25,7 +26,7 @@ export type TaskFacts = {
   /** The closed attempts, oldest first. */
   readonly past: readonly PastAttempt[]
   readonly open?: OpenCall
-  /** The channels of the task's family, in the order in which the task tries them (`orderChannels`). */
+  /** The channels that take the task's model, in the order in which the task tries them (`orderChannels`). */
   readonly channels: readonly ChannelState[]
 }
 
@@ -96,6 +97,8 @@ export type WaitReason =
   | 'not_present'
   /** Other large requests come first. */
   | 'large_request'
+  /** This worker's file does not name the model. Another worker's may. */
+  | 'unknown_model'
 
 /** Returns whether the upstream refused the call. */
 export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {

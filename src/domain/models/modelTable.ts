@@ -1,8 +1,16 @@
 import type { Capabilities, CapabilityOverride } from './capabilities.ts'
 import { builtInCapabilities, overrideCapabilities } from './capabilities.ts'
 import { familyRules } from './familyRules.ts'
-import type { Action, Family, ModelId, Quality } from './models.ts'
-import { actions, families, modelsOf } from './models.ts'
+import type {
+  Action,
+  AspectRatio,
+  ContractModel,
+  Family,
+  ImageSize,
+  ModelId,
+  Quality,
+} from './models.ts'
+import { actions, contractModels, families, modelsOf } from './models.ts'
 import type { Price } from './prices.ts'
 import { builtInPrices } from './prices.ts'
 
@@ -15,6 +23,8 @@ export type Model = Capabilities & {
   readonly actions: readonly Action[]
   /** Its own lines, the operator's first. One applies to every request that the model takes. */
   readonly prices: readonly Price[]
+  /** It takes no new tasks. */
+  readonly retired: boolean
 }
 
 /**
@@ -23,26 +33,52 @@ export type Model = Capabilities & {
  */
 export type ModelTable = ReadonlyMap<ModelId, Model>
 
+/** A model of the operator. What it does not say is as with the contract's model `like`, except for prices. */
+type GivenModel = {
+  readonly name: ModelId
+  readonly like: ContractModel
+  readonly sizes?: readonly ImageSize[] | undefined
+  readonly aspect_ratios?: readonly AspectRatio[] | undefined
+  readonly qualities?: readonly Quality[] | undefined
+  readonly actions?: readonly Action[] | undefined
+  readonly retired?: boolean | undefined
+}
+
 /** What the operator's file says of models. */
 export type GivenModels = {
+  readonly models?: readonly GivenModel[]
   readonly prices?: readonly Price[]
   readonly capabilities?: Readonly<Record<ModelId, CapabilityOverride | undefined>>
 }
 
-/** Makes the table of the contract's models, with the operator's prices and capabilities. */
-export function createModelTable({ prices = [], capabilities = {} }: GivenModels = {}): ModelTable {
-  const lines = [...prices, ...builtInPrices]
-  const models = families.flatMap((family) =>
-    modelsOf[family].map((id): Model => ({
-      id,
-      family,
-      qualities: familyRules[family].qualities,
-      actions,
-      prices: lines.filter(({ model }) => model === id),
-      ...overrideCapabilities(builtInCapabilities[id], capabilities[id] ?? {}),
-    })),
-  )
+/** Makes the table of the contract's models and the operator's. */
+export function createModelTable(given: GivenModels = {}): ModelTable {
+  const contract = contractModels.map((like): GivenModel => ({ name: like, like }))
+  const models = [...contract, ...(given.models ?? [])].map((each) => modelOf(each, given))
   return new Map(models.map((model) => [model.id, model]))
+}
+
+function modelOf(
+  { name, like, sizes, aspect_ratios: aspectRatios, retired = false, ...own }: GivenModel,
+  { prices = [], capabilities = {} }: GivenModels,
+): Model {
+  const family = familyOf(like)
+  const usual = overrideCapabilities(builtInCapabilities[like], { sizes, aspectRatios })
+  return {
+    id: name,
+    family,
+    qualities: own.qualities ?? familyRules[family].qualities,
+    actions: own.actions ?? actions,
+    prices: [...prices, ...builtInPrices].filter(({ model }) => model === name),
+    retired,
+    ...overrideCapabilities(usual, capabilities[name] ?? {}),
+  }
+}
+
+function familyOf(model: ContractModel): Family {
+  const family = families.find((each) => modelsOf[each].some((id) => id === model))
+  if (family === undefined) throw new Error(`Bug: no family has the model ${model}`)
+  return family
 }
 
 /** The usual duration of a call of a model that this process does not know. */

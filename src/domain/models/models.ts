@@ -66,6 +66,7 @@ export const aspectRatios = [
   '16:9',
   '21:9',
 ] as const
+export const aspectRatioForm = /^[1-9]\d?:[1-9]\d?$/
 export type AspectRatio = string
 
 /** The qualities of the contract's models, and those that only an operator's model may take. */

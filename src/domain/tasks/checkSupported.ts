@@ -26,7 +26,7 @@ const snakeCaseNames: ParamNames = {
 }
 
 type Asked = {
-  readonly caller: Caller
+  readonly caller: Pick<Caller, 'models'>
   readonly request: AskedRequest
   /** Absent: `size` and `aspect_ratio`. */
   readonly paramNames?: ParamNames
@@ -42,7 +42,7 @@ export function checkSupported(
 ): Result<ImageRequest, RequestFailure> {
   const family = familyOfRoute(request.route)
   const available = [...models.values()].filter(
-    (each) => family === undefined || each.family === family,
+    (each) => !each.retired && (family === undefined || each.family === family),
   )
   const model = available.find(({ id }) => id === request.model)
   if (model === undefined) return fail(modelNotFound(available.map(({ id }) => id)))
@@ -56,9 +56,12 @@ export function checkSupported(
 
 function checkValues(
   model: Model,
-  { size, aspectRatio, quality, body }: AskedRequest,
+  { route, action, size, aspectRatio, quality, body }: AskedRequest,
   names: ParamNames,
 ): RequestFailure | undefined {
+  if (!model.actions.includes(action)) {
+    return notSupported(route === 'images.tasks' ? 'action' : 'model', model.actions)
+  }
   if (size !== undefined && !model.sizes.includes(size))
     return notSupported(names.size, model.sizes)
   if (aspectRatio !== undefined && !model.aspectRatios.includes(aspectRatio)) {

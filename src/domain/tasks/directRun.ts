@@ -1,11 +1,7 @@
-import type { Family } from '../models/models.ts'
+import type { Served } from '../upstream/channel.ts'
 
 /** A task that a worker may carry out without Temporal. `sync`: a client waits on an open connection. */
-export type DirectTask = {
-  readonly taskId: string
-  readonly family: Family
-  readonly sync: boolean
-}
+export type DirectTask = Served & { readonly taskId: string; readonly sync: boolean }
 
 /**
  * What came of a task that a worker carried out without Temporal. `succeeded` and `failed`: it recorded the end. `over`:

@@ -1,5 +1,5 @@
 import type { Action, Family, ModelId } from '../models/models.ts'
-import { byFamily } from '../models/models.ts'
+import { byFamily, isContractModel } from '../models/models.ts'
 
 /** One upstream account, from the operator's file. */
 export type Channel = {
@@ -24,8 +24,11 @@ export type Channel = {
   /** Whether each call tells the vendor a stable digest of the account (family B). */
   readonly safetyIdentifier?: boolean
   readonly paths?: ChannelPaths
-  /** The names of models at this upstream. A model without an entry keeps its public name. */
-  readonly models: Readonly<Partial<Record<ModelId, string>>>
+  /**
+   * The names of models at this upstream. A model of the contract without an entry keeps its public name, and one of the
+   * operator without an entry is not called here.
+   */
+  readonly models: Readonly<Record<ModelId, string>>
   /** Limit for one call, from opening the connection to the last byte. */
   readonly timeoutMs: number
   /** The number of places: how many calls all workers together may have under way on this channel. */
@@ -41,6 +44,27 @@ export type Channel = {
 /** Returns the channels of one family, in the operator's order. */
 export function channelsOf(channels: readonly Channel[], family: Family): readonly Channel[] {
   return channels.filter((channel) => channel.family === family)
+}
+
+/** What a channel is chosen for. */
+export type Served = { readonly family: Family; readonly model: ModelId }
+
+/** Returns the channels that take a model, in the operator's order. */
+export function channelsFor(
+  channels: readonly Channel[],
+  { family, model }: Served,
+): readonly Channel[] {
+  const ofFamily = channelsOf(channels, family)
+  if (isContractModel(model)) return ofFamily
+  return ofFamily.filter((channel) => Object.hasOwn(channel.models, model))
+}
+
+/**
+ * Returns whether a process that has these channels for a model leaves its tasks to others: only an operator's file names
+ * it, and that of this process does not, or no more.
+ */
+export function isLeftToOthers(model: ModelId, channels: readonly unknown[]): boolean {
+  return channels.length === 0 && !isContractModel(model)
 }
 
 /** Returns the longest timeout of these channels in milliseconds, or 0 when there is no channel. */

@@ -35,7 +35,9 @@ export const getModelRoute = jsonRoute({
 })
 
 function modelsOf({ config }: ApiParts, { models }: Caller): readonly Model[] {
-  return [...config.models.values()].filter(({ id }) => models?.includes(id) !== false)
+  return [...config.models.values()].filter(
+    ({ id, retired }) => !retired && models?.includes(id) !== false,
+  )
 }
 
 /**

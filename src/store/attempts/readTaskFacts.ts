@@ -3,11 +3,11 @@ import { defined } from '../../domain/defined.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import type { ChannelState, OpenCall, PastAttempt, TaskFacts } from '../../domain/gate/taskFacts.ts'
-import type { Family, ModelId } from '../../domain/models/models.ts'
+import type { ModelId } from '../../domain/models/models.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import { channelsOf } from '../../domain/upstream/channel.ts'
+import { channelsFor } from '../../domain/upstream/channel.ts'
 import { failureSql } from '../taskRow.ts'
 import { lostSql } from './beatStore.ts'
 
@@ -42,10 +42,10 @@ export async function readTaskFacts(deps: FactsDeps, taskId: string): Promise<Fa
   })
   const [row] = rows
   if (row === undefined) return { kind: 'over' }
-  const { isOver, failure, family, route, calls, states, ...facts } = row
+  const { isOver, failure, route, calls, states, ...facts } = row
   if (isOver) return { kind: 'over', end: failure ?? 'succeeded' }
   const open = calls.find((call): call is OpenCall => !('class' in call))
-  const ofFamily = channelsOf(channels, family)
+  const able = channelsFor(channels, facts)
   return {
     kind: 'live',
     facts: {
@@ -53,7 +53,7 @@ export async function readTaskFacts(deps: FactsDeps, taskId: string): Promise<Fa
       sync: isSyncRoute(route),
       past: calls.filter((call) => 'class' in call),
       ...defined({ open }),
-      channels: withStates(orderChannels(ofFamily, random), states),
+      channels: withStates(orderChannels(able, random), states),
     },
   }
 }
@@ -117,7 +117,6 @@ type FactsRow = Omit<TaskFacts, 'sync' | 'past' | 'open' | 'channels'> & {
   readonly isOver: boolean
   readonly failure: TaskFailure | null
   readonly route: Route
-  readonly family: Family
   readonly calls: readonly (PastAttempt | OpenCall)[]
   readonly states: States
 }

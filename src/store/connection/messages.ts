@@ -9,10 +9,10 @@ type MessagesOptions = {
   /** Leads to PostgreSQL itself, because a pooler in transaction mode has no sessions that could listen. */
   readonly databaseUrl: string
   /**
-   * What this process hears: the ends of tasks, or new synchronous tasks. It becomes part of the SQL text, so it must
+   * What this process hears: the ends of tasks, or tasks that a worker should take now. It becomes part of the SQL text, so it must
    * never come from outside this code.
    */
-  readonly hears: 'task_end' | 'sync_task'
+  readonly hears: 'task_end' | 'task'
   /** Called with each connection that is lost or cannot be opened, and with each message that could not be sent. */
   readonly onError: (error: unknown) => void
 }
@@ -92,9 +92,9 @@ export async function openMessages(options: MessagesOptions) {
   return {
     /** Tells that a task has ended. Call this after the commit. Never throws and never waits. */
     announceEnd: (taskId: string): void => send('task_end', taskId),
-    /** Tells all workers of a synchronous task. Never throws and never waits. */
-    announceSyncTask: ({ family, taskId }: Pick<DirectTask, 'family' | 'taskId'>): void =>
-      send('sync_task', `${family} ${taskId}`),
+    /** Tells all workers of a task that one of them should take now, without a run. Never throws and never waits. */
+    announceTask: ({ family, model, taskId }: Omit<DirectTask, 'sync'>): void =>
+      send('task', `${family} ${model} ${taskId}`),
     /** Sets what is called with each message from now on. Earlier messages are lost. */
     hear: (listener: (text: string) => void): void => {
       onMessage = listener
@@ -144,9 +144,10 @@ const notifySql = `
   select set_config('synchronous_commit', 'off', true), count(pg_notify(channel, text))
   from unnest($1::text[], $2::text[]) as message (channel, text)`
 
-/** Reads a message of `announceSyncTask`. Returns `undefined` for any other text. */
-export function readSyncTask(text: string): DirectTask | undefined {
-  const [name, taskId] = text.split(' ')
+/** Reads a message of `announceTask`: who takes the task uses no slot. Returns `undefined` for any other text. */
+export function readAnnounced(text: string): DirectTask | undefined {
+  const [name, model, taskId] = text.split(' ')
   const family = families.find((each) => each === name)
-  return family === undefined || taskId === undefined ? undefined : { family, taskId, sync: true }
+  if (family === undefined || model === undefined || taskId === undefined) return undefined
+  return { family, model, taskId, sync: true }
 }

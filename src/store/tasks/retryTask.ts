@@ -10,7 +10,8 @@ export type RetryInput = {
   readonly taskId: string
   /** The id that the new task gets. */
   readonly newTaskId: string
-  readonly termsOf: (request: ImageRequest) => TaskTerms
+  /** Returns `undefined` when the model of the request takes it no more. */
+  readonly termsOf: (request: ImageRequest) => TaskTerms | undefined
 }
 
 export type RetryResult =
@@ -23,6 +24,8 @@ export type RetryResult =
   | { readonly kind: 'already_retried'; readonly taskId: string }
   /** The prompt or the input images are already deleted. */
   | { readonly kind: 'inputs_gone' }
+  /** The model has gone, or does not take the request any more. */
+  | { readonly kind: 'model_gone' }
   /** The account does not have the credits that the new task costs. */
   | { readonly kind: 'insufficient'; readonly credits: number }
 
@@ -43,6 +46,7 @@ export async function retryTask(client: PoolClient, input: RetryInput): Promise<
   const original: ImageRequest = JSON.parse(failed.request)
   const request = { ...original, route: asyncRoute(original.route) }
   const terms = input.termsOf(request)
+  if (terms === undefined) return { kind: 'model_gone' }
   const { newTaskId } = input
   const { credits } = terms
   const { rows } = await client.query<{ readonly taken: boolean; readonly paid: boolean }>(

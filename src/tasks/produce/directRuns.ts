@@ -38,13 +38,13 @@ export function createDirectRuns(deps: DirectRunsDeps) {
     deps.log.error('task failed unexpectedly', { taskId, error })
   const free = (family: Family) => deps.slots[family] - used[family]
 
-  async function carryOut({ taskId, family }: DirectTask): Promise<void> {
+  async function carryOut({ taskId, family, model }: DirectTask): Promise<void> {
     let called = false
     const result = await deps
       .produceImage({
         taskId,
         via: 'direct',
-        firstOf: family,
+        firstOf: { family, model },
         signal: deps.stopping,
         onStage: ({ stage }) => {
           called ||= stage !== 'waiting'

@@ -1,10 +1,10 @@
 import type { LargeRequests } from './largeRequests.ts'
 import type { Places } from './places.ts'
-import type { Family } from '../../domain/models/models.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
-import type { Channel } from '../../domain/upstream/channel.ts'
+import type { Channel, Served } from '../../domain/upstream/channel.ts'
 import type { UpstreamCaller } from '../../domain/upstream/upstreamCall.ts'
 import type { AttemptStore } from '../../store/attempts/attemptStore.ts'
+import type { Messages } from '../../store/connection/messages.ts'
 import type { Via } from '../../store/attempts/openAttempt.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Recorders } from '../../telemetry/metrics.ts'
@@ -17,6 +17,8 @@ export type ProduceImageDeps = {
   readonly log: Logger
   readonly metrics: Recorders
   readonly callUpstream: UpstreamCaller
+  /** Tells all workers of a task, which those take that know its model. */
+  readonly announceTask: Messages['announceTask']
   /** The id of this process, in the table of beats. */
   readonly processId: string
   readonly beats: Pick<Beats, 'mayCall'>
@@ -35,8 +37,8 @@ export type ProduceInput = {
   readonly taskId: string
   /** Default: `workflow`. A synchronous task without a run stands in line to its deadline. */
   readonly via?: Via
-  /** The family of a task that has probably had no call yet. Its first call is tried at once. */
-  readonly firstOf?: Family
+  /** The model of a task that has probably had no call yet. Its first call is tried at once. */
+  readonly firstOf?: Served
   /** Aborts when no new call should start. A call that is under way finishes, because it is paid for. */
   readonly signal?: AbortSignal
   readonly onStage?: (stage: Stage) => void

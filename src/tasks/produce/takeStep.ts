@@ -7,8 +7,8 @@ import { callCheckMs } from '../../domain/limits.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import type { NextStep, TaskFacts } from '../../domain/gate/taskFacts.ts'
-import type { Family } from '../../domain/models/models.ts'
-import { channelsOf } from '../../domain/upstream/channel.ts'
+import type { Served } from '../../domain/upstream/channel.ts'
+import { channelsFor } from '../../domain/upstream/channel.ts'
 import type { Over } from '../../store/attempts/readTaskFacts.ts'
 import type { Opened } from './askForCall.ts'
 import { askForCall, notPresent } from './askForCall.ts'
@@ -38,9 +38,9 @@ type Step =
 export async function tryFirstCall(
   deps: ProduceImageDeps,
   input: ProduceInput,
-  family: Family,
+  served: Served,
 ): Promise<Opened | undefined> {
-  const channel = orderChannels(channelsOf(deps.channels, family), deps.random).find(
+  const channel = orderChannels(channelsFor(deps.channels, served), deps.random).find(
     ({ name }) => !deps.places.isAwaited(name),
   )
   if (channel === undefined) return undefined
@@ -99,11 +99,14 @@ async function standInLine(
   const enter: Enter = hasTurn ? () => () => {} : deps.largeRequests.tryEnter
   const found = await deps.attempts.readTaskFacts(input.taskId)
   if (found.kind === 'over') return found
-  const { accountId, model, sync, deadlineAtMs, nowMs } = found.facts
+  const { accountId, family, model, sync, deadlineAtMs, nowMs } = found.facts
   const awaited = found.facts.channels
     .map(({ channel }) => channel.name)
     .filter((name) => deps.places.isAwaited(name, model))
   const step = await takeStep(deps, input, looked, enter, withFull(found.facts, awaited))
+  if (step.kind === 'wait' && step.reason === 'unknown_model') {
+    deps.announceTask({ taskId: input.taskId, family, model })
+  }
   if (step.kind !== 'wait' || step.inLine === undefined) return step
   const waiter = { accountId, sync, model, channels: step.inLine }
   const staysHere = input.via === 'direct' && sync

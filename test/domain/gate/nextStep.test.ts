@@ -62,6 +62,7 @@ function step({ looked = [], givenUp, ...known }: Known): NextStep {
     deadlineAtMs: nowMs + 600_000,
     hardEndAtMs: nowMs + 900_000,
     accountId: 'acct',
+    family: 'B',
     model: 'familyb-image-2-vip',
     requestBytes: 100,
     sync: false,
@@ -371,3 +372,23 @@ for (const [what, cases] of Object.entries(rows)) {
     })
   })
 }
+
+describe('a task whose model only the files of other workers name', () => {
+  const left = { model: 'house', channels: [] } as const
+
+  it('waits for them, longer when it is older, and fails at its deadline [ownmodel-5]', () => {
+    const wait = { kind: 'wait', reason: 'unknown_model' }
+    expect(step(left)).toEqual({ ...wait, delayMs: 2_000 })
+    expect(step({ ...left, sync: true })).toEqual({ ...wait, delayMs: 2_000 })
+    expect(step({ ...left, createdAtMs: nowMs - 100_000 })).toEqual({ ...wait, delayMs: 10_000 })
+    expect(step({ ...left, deadlineAtMs: nowMs + 500 })).toEqual({ ...wait, delayMs: 500 })
+    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false }
+    expect(step({ ...left, deadlineAtMs: nowMs })).toEqual({ kind: 'end', failure })
+  })
+
+  it('is ended by its calls and settled by its answer like any other', () => {
+    expect(step({ ...left, past: [lost] })).toMatchObject({ kind: 'look' })
+    expect(step({ ...left, open })).toMatchObject({ kind: 'wait', reason: 'call_under_way' })
+    expect(step({ ...left, past: [past({ class: 'rejected' })] })).toMatchObject({ kind: 'end' })
+  })
+})

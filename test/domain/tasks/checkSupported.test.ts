@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import { checkSupported } from '../../../src/domain/tasks/checkSupported.ts'
 
-const caller = { accountId: 'acct_1', keyId: 'key_1' }
+const caller = {}
 const paramNames = {
   size: 'size',
   aspectRatio: 'ratio',

@@ -15,6 +15,7 @@ export function createTestProduceImage(
     ...quiet,
     processId: testProcessId,
     channels: [],
+    announceTask: () => {},
     beats: { mayCall: () => true },
     blobs: createMemoryBlobs(),
     places: createPlaces(() => 0),

@@ -64,6 +64,10 @@ describe('the playground', () => {
       }
       expect(await world.calls('at night')).toMatchObject([{ action: 'edit', images: [{}] }])
       expect(await tiles.count()).toBe(3)
+      const shown = `(({ naturalWidth, currentSrc }) => naturalWidth && currentSrc)(document.querySelector('.tile img'))`
+      await expect
+        .poll(() => page.evaluate<unknown>(shown))
+        .toMatch(/&width=(256|512)&format=webp$/)
       await tiles.last().getByRole('button').click()
       await stage.getByText('a green boat').waitFor()
     })

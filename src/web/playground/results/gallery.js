@@ -1,4 +1,5 @@
 import { html } from 'htm/preact'
+import { useState } from 'preact/hooks'
 import { words } from 'words'
 import { imageAddress } from '../calls/api.js'
 import { Notice } from '../../shared/notice.js'
@@ -70,7 +71,7 @@ function Tile({ record, request, shown, onShow }) {
     >
       ${
         image
-          ? html`<img src=${image} alt=${name} loading="lazy" decoding="async" />`
+          ? html`<${Thumbnail} image=${image} name=${name} />`
           : html`<span class="tile-text">
               <span class="visually-hidden">${name}</span>
               <b>${words.status[record.status]}</b>
@@ -78,4 +79,21 @@ function Tile({ record, request, shown, onShow }) {
       }
     </button>
   `
+}
+
+/**
+ * A small image, sharp on fine screens too. Where it cannot be made, the image itself.
+ * @param {{ readonly image: string, readonly name: string }} props
+ */
+function Thumbnail({ image, name }) {
+  const small = (/** @type {number} */ width) => `${image}&width=${width}&format=webp`
+  const [failed, setFailed] = useState(false)
+  return html`<img
+    src=${failed ? image : small(256)}
+    srcset=${failed ? undefined : `${small(512)} 2x`}
+    alt=${name}
+    loading="lazy"
+    decoding="async"
+    onError=${() => setFailed(true)}
+  />`
 }

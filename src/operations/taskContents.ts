@@ -4,11 +4,14 @@ import type { BlobStore, FoundBlob } from '../domain/ports/blobStore.ts'
 import { succeed } from '../domain/result.ts'
 import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { publicStatus } from '../domain/tasks/taskRecord.ts'
-import { answerImageKey } from '../domain/upstream/answerMeta.ts'
+import type { AskedVariant } from '../domain/tasks/imageVariant.ts'
+import { variantOf } from '../domain/tasks/imageVariant.ts'
+import { answerImageKey, answerVariantKey } from '../domain/upstream/answerMeta.ts'
 import { readRequest } from '../store/operator/readContents.ts'
 import { expireTask } from '../store/tasks/expireTask.ts'
 import { readTaskOfImage } from '../store/tasks/readTask.ts'
 import { deleteUploads } from '../tasks/taskDeletion.ts'
+import type { Variants } from '../tasks/variants.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
 import type { taskRequest } from '../schema/operators/operatorTasks.ts'
 import { audited } from './audit.ts'
@@ -20,6 +23,8 @@ import { missing, refuse } from './operation.ts'
 export type ContentDeps = OperationDeps & {
   /** Returns the blob store of the installation. Throws when it cannot be used. */
   readonly openBlobs: () => Promise<Pick<BlobStore, 'read' | 'deletePrefix'>>
+  /** Absent on the command line, which shows no images. */
+  readonly variants?: Variants
 }
 
 /** An image. Who has it closes its blob. `bytes` is the length that the blob should have. */
@@ -63,18 +68,30 @@ export async function openSourceImage(
   return blob === undefined ? inputsGone : succeed({ mimeType, bytes, blob })
 }
 
-/** Opens the image that was made. */
-export async function openTaskImage(deps: ContentDeps, taskId: string): Done<StoredImage> {
+/** Opens the image that was made, or the variant of it that is asked for, where that can be made in time. */
+export async function openTaskImage(
+  deps: ContentDeps,
+  taskId: string,
+  asked: AskedVariant,
+): Done<StoredImage> {
   const change = { action: 'task.image', target: taskId, params: {} }
   const found = await audited(deps, change, async (client) => {
     const task = await readTaskOfImage(client, taskId)
     if (task === undefined) return missing(`task ${taskId}`)
     const image = publicStatus(task) === 'succeeded' ? task.asset : undefined
-    return image === undefined ? noImage : succeed(image)
+    return image === undefined ? noImage : succeed({ ...image, accountId: task.accountId })
   })
   if (!found.ok) return found
   const { answerId, mimeType, bytes } = found.value
   const blobs = await deps.openBlobs()
+  if (asked.width !== undefined || asked.format !== undefined) {
+    const variant = variantOf(asked, mimeType)
+    const { signal } = new AbortController()
+    const length = await deps.variants?.bytesOf(found.value, variant, signal)
+    const small =
+      typeof length === 'number' && (await blobs.read(answerVariantKey(answerId, variant)))
+    if (small) return succeed({ mimeType: variant.mimeType, bytes: small.bytes, blob: small })
+  }
   const blob = await blobs.read(answerImageKey(answerId))
   return blob === undefined ? noImage : succeed({ mimeType, bytes, blob })
 }

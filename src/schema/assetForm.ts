@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import type { ImageMimeType } from '../domain/models/models.ts'
 import { invalidValue } from '../domain/requestFailures.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageVariant } from '../domain/tasks/imageVariant.ts'
+import { variantOf } from '../domain/tasks/imageVariant.ts'
 
 /** What an address asks for: the image, what the vendor sent where the image was converted from it, or a variant. */
 export type AssetForm = 'image' | 'original' | ImageVariant
@@ -20,15 +20,6 @@ export const formParameters = {
 const { width, format } = formParameters
 /** The parameters of a variant. Without both, the image itself is meant. */
 export const variantQuery = z.strictObject({ width: width.optional(), format: format.optional() })
-
-/** Returns the variant of an image of this type. A format that is not given is that of the image. */
-export function variantOf(
-  { width, format }: z.output<typeof variantQuery>,
-  imageType: ImageMimeType,
-): ImageVariant {
-  const mimeType = format === undefined ? imageType : (`image/${format}` as const)
-  return { mimeType, ...defined({ width: width && Number(width) }) }
-}
 
 type Name = keyof typeof formParameters
 

@@ -1,3 +1,6 @@
+import { convertBlob } from '../bytes/convertImage.ts'
+import { isUploadKept } from '../store/uploads.ts'
+import { createVariants } from '../tasks/variants.ts'
 import { createAdminApp } from '../admin/adminApp.ts'
 import type { Config } from '../config/environment.ts'
 import { inheritedEnvironment, required } from '../config/environment.ts'
@@ -38,12 +41,18 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
   const { pool, blobs } = stores
   const parts = createOperatorParts(config, inheritedEnvironment())
   const look = createReadiness(stores)
+  const variants = createVariants({
+    blobs,
+    isUploadKept: (uploadId) => isUploadKept(pool, uploadId),
+    convert: convertBlob,
+  })
   const app = createAdminApp({
     keys,
     operatorOf: (keyId) => ({
       ...parts,
       pool,
       openBlobs: async () => blobs,
+      variants,
       actor: `admin:${keyId}`,
     }),
     host,

@@ -131,9 +131,14 @@ describe('tasks', () => {
     const image = await read(`/admin/v1/tasks/${made}/image`)
     expect([image.status, image.headers.get('cache-control')]).toEqual([200, 'no-store'])
     expect((await image.arrayBuffer()).byteLength).toBeGreaterThan(50)
+    const small = await read(`/admin/v1/tasks/${made}/image?width=128&format=webp`)
+    expect([small.status, small.headers.get('content-type')]).toEqual([200, 'image/webp'])
+    const wrong = await admin.get(`/admin/v1/tasks/${made}/image?width=129`)
+    expect([wrong.status, wrong.json.error.param]).toEqual([400, 'width'])
     expect((await admin.get(`/admin/v1/tasks/${made}/request`)).json.error.code).toBe('inputs_gone')
     const rows = [...(await auditOf(failed)), ...(await auditOf(made))]
     expect(rows.map(({ action, outcome }) => `${action} ${outcome}`).toSorted()).toEqual([
+      'task.image done',
       'task.image done',
       'task.image no_image',
       'task.request done',

@@ -3,6 +3,7 @@ import { adminRoute, imageRoute } from '../adminRoute.ts'
 import type { AdminRoute } from '../adminParts.ts'
 import * as contents from '../../operations/taskContents.ts'
 import { taskRequest } from '../../schema/operators/operatorTasks.ts'
+import { variantQuery } from '../../schema/assetForm.ts'
 import { ofTask } from '../schemas/parameters.ts'
 
 const shared = {
@@ -44,8 +45,11 @@ export const taskContentRoutes: readonly AdminRoute[] = [
     path: '/admin/v1/tasks/{task_id}/image',
     id: 'getTaskImage',
     summary: 'Read the image of a task',
+    description:
+      '`width` and `format` make it smaller or convert it. Where that cannot be done in time, it is the image itself.',
     params: ofTask,
+    input: variantQuery,
     refusals: ['no_image'],
-    run: ({ operator, params }) => contents.openTaskImage(operator, params.task_id),
+    run: ({ operator, params, input }) => contents.openTaskImage(operator, params.task_id, input),
   }),
 ]

@@ -30,6 +30,6 @@ export function Contents({ id, hasImage }) {
         ${images.map(({ n }) => picture(text.source(n), `request/images/${n}`))}
       `}
     />
-    ${hasImage && picture(text.image, 'image')}
+    ${hasImage && picture(text.image, 'image?width=1024&format=webp')}
   `
 }

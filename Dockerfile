@@ -19,7 +19,8 @@ COPY docs/*.md ./docs/
 COPY tools/*.mjs ./tools/
 # So that a worker need not make the script of its workflows at each start.
 RUN node -e "import('./src/temporal/worker/workflowBundle.ts').then((m) => m.workflowBundle())"
-USER node
+# The user `node`, by number: Kubernetes compares it with `runAsNonRoot`.
+USER 1000:1000
 # src/dev/serviceEnvironment.ts says why.
 ENV MALLOC_ARENA_MAX=2
 ENTRYPOINT ["node", "--max-semi-space-size=4", "--v8-pool-size=1"]

@@ -15,6 +15,8 @@ import { deliver, jsonReply } from './reply.ts'
 import { serveCall, strayPath } from './serveCall.ts'
 
 export type SimulatorOptions = {
+  /** The address. Default: 127.0.0.1. */
+  readonly host?: string
   /** The port. 0 lets the system choose a free port. */
   readonly port: number
   /** How long an image takes. Default: 3 to 6 seconds. Errors are answered at once. */
@@ -23,7 +25,6 @@ export type SimulatorOptions = {
   readonly image?: ImageMode
 }
 
-const host = '127.0.0.1'
 /** Long enough that a client that asks every two seconds sees the progress rise. */
 const defaultLatency: Latency = { minMs: 3000, maxMs: 6000 }
 
@@ -42,7 +43,7 @@ const timeouts = {
  * system's error when the port is in use.
  */
 export async function startSimulator(options: SimulatorOptions) {
-  const { latency = defaultLatency, image = 'drawn' } = options
+  const { host = '127.0.0.1', latency = defaultLatency, image = 'drawn' } = options
   const log = createCallLog()
   const plan = createPlan(latency)
   const nextOfBadRelay = createBadRelay()

@@ -1,0 +1,244 @@
+/**
+ * node deploy/test/walk.ts
+ *
+ * What an operator does with docker-compose.yml, on a daemon of its own: run.sh starts this in a network namespace.
+ * Prints each step with its time. Exit code 0: every step did what docs/operating.md says.
+ */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { runCommand, spawnBound } from '../../src/dev/command.ts'
+import { buildGoTools } from '../../src/dev/goTools.ts'
+import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
+import { temporalTools } from '../../src/dev/temporalPrograms.ts'
+import { root } from '../../test/support/sourceFiles.ts'
+import { versitygwTool } from '../../test/support/blobs/versitygw.ts'
+import { until } from '../../test/support/timing.ts'
+import { createClient } from '../../test/support/clients/client.ts'
+import { createDockerHost, hostAddress } from './dockerHost.ts'
+import { startLoad } from './load.ts'
+
+const processes = ['worker-1', 'worker-2', 'api-1', 'api-2', 'admin']
+const healthyMsMax = 5 * 60_000
+const callsPerSecond = 10
+
+const folder = mkdtempSync(join(tmpdir(), 'darkroom-compose-'))
+const checkout = join(folder, 'checkout')
+const docker = createDockerHost(folder)
+const { compose } = docker
+const cli = (...words: readonly string[]) =>
+  compose('exec', '-T', 'api-1', 'node', 'src/cli.ts', ...words)
+
+async function step<Value>(title: string, work: () => Promise<Value>): Promise<Value> {
+  const startedAtMs = performance.now()
+  const value = await work()
+  const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1)
+  console.log(`${seconds.padStart(7)} s  ${title}`)
+  return value
+}
+
+/** A copy of the files of this checkout that git knows, with an operator's `.env` and file beside them. */
+async function prepareCheckout() {
+  const listed = await runCommand(
+    'git',
+    ['-C', root, 'ls-files', '--cached', '--others', '--exclude-standard'],
+    {
+      env: process.env,
+      timeoutMs: 30_000,
+    },
+  )
+  for (const file of listed.output.split('\n')) {
+    mkdirSync(dirname(join(checkout, file)), { recursive: true })
+    cpSync(join(root, file), join(checkout, file))
+  }
+  const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+  const [, secrets = ''] = /^```sh\n(\(umask.+?)^```$/ms.exec(page) ?? []
+  await docker.run('sh', ['-euc', secrets])
+  setVariables({
+    PUBLIC_URL: 'http://images.example.com',
+    FAMILYA_API_KEY: 'a',
+    FAMILYB_API_KEY: 'b',
+  })
+  writeChannels(20)
+}
+
+/** Writes variables into `.env`. The last line of a name counts. */
+function setVariables(variables: Readonly<Record<string, string>>) {
+  const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`)
+  writeFileSync(join(checkout, '.env'), lines.join(''), { flag: 'a' })
+}
+
+function writeChannels(concurrencyMax: number) {
+  const shared = { concurrencyMax, timeoutSeconds: 60 }
+  const url = `http://${hostAddress}:8090`
+  const channels = [
+    { name: 'a-main', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY', ...shared },
+    { name: 'b-main', family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY', ...shared },
+  ]
+  writeFileSync(join(checkout, 'darkroom.config.json'), JSON.stringify({ channels }), {
+    mode: 0o644,
+  })
+}
+
+async function makeImages() {
+  const programs = join(folder, 'programs')
+  mkdirSync(programs)
+  for (const tools of [temporalTools, versitygwTool]) {
+    const built = await buildGoTools(tools, console.log)
+    if (built.kind === 'failed') throw new Error(built.why)
+    cpSync(built.binDir, programs, { recursive: true })
+  }
+  const scratch = join(folder, 'images')
+  const variables = { BIN: programs, NODE: process.execPath }
+  await docker.run('sh', [join(root, 'deploy/test/standIns.sh'), scratch], variables)
+}
+
+/** Waits until the health checks of these processes are true. */
+async function healthy(services: readonly string[] = processes) {
+  const areHealthy = async () => {
+    const listed = await compose('ps', '--format', '{{.Service}} {{.Health}}')
+    return services.every((service) => listed.includes(`${service} healthy`)) || undefined
+  }
+  await until(`healthy: ${services.join(', ')}`, areHealthy, healthyMsMax)
+}
+
+/** A file beside docker-compose.yml that Compose reads by itself. An empty text removes it. */
+function override(text: string) {
+  const path = join(checkout, 'docker-compose.override.yml')
+  if (text === '') rmSync(path, { force: true })
+  else writeFileSync(path, text)
+}
+
+const slowCpu = 'services: { postgres: { cpus: 0.1 } }\n'
+const slowInit =
+  'services: { postgres: { volumes: ["./slow.sql:/docker-entrypoint-initdb.d/slow.sql:ro"] } }\n'
+
+async function firstStarts() {
+  writeFileSync(join(checkout, 'slow.sql'), 'select pg_sleep(7);\n')
+  for (const [title, text] of [
+    ['with little CPU for PostgreSQL', slowCpu],
+    ['with little CPU for PostgreSQL', slowCpu],
+    ['with an init script of 7 s', slowInit],
+    ['', ''],
+    ['', ''],
+  ] as const) {
+    await compose('down', '--volumes')
+    override(text)
+    await step(`first start ${title}`, async () => {
+      await compose('up', '--detach')
+      await healthy()
+    })
+  }
+  override('')
+}
+
+/** Makes an account with a key, and the first image by it. */
+async function firstImage(): Promise<string> {
+  await cli('account', 'create', 'alice', '--credits', '100000000')
+  const { secret: key } = JSON.parse(await cli('key', 'create', 'alice', '--json'))
+  await compose('exec', '-T', 'worker-1', 'node', 'src/cli.ts', 'channel', 'check', 'b-main')
+  const load = startLoad('http://127.0.0.1:8080', key, 1)
+  await sleep(2_500)
+  const { failures } = await load.stop()
+  if (failures.length > 0) throw new Error(failures.join('\n'))
+  return key
+}
+
+/** nginx with the file that docs/operating.md names, without TLS. `nginx -s reload` reaches it by PATH. */
+async function startNginx() {
+  const home = join(folder, 'nginx')
+  mkdirSync(join(home, 'bin'), { recursive: true })
+  const conf = join(home, 'darkroom.conf')
+  const given = readFileSync(join(root, 'deploy/nginx.conf'), 'utf8')
+  writeFileSync(conf, given.replace('listen 443 ssl;', 'listen 127.0.0.1:80;'))
+  const main = `pid ${home}/pid; error_log ${home}/errors; events {} http { access_log ${home}/log; include ${conf}; }`
+  writeFileSync(join(home, 'nginx.conf'), main)
+  const program = `#!/bin/sh\nexec /usr/sbin/nginx -p ${home} -c ${home}/nginx.conf "$@"\n`
+  writeFileSync(join(home, 'bin/nginx'), program, { mode: 0o755 })
+  const { env } = process
+  const child = spawnBound(
+    { file: join(home, 'bin/nginx'), args: ['-g', 'daemon off;'], env, endSignal: 'SIGTERM' },
+    { stdio: ['pipe', 'inherit', 'inherit'] },
+  )
+  const PATH = `${join(home, 'bin')}:${env['PATH']}`
+  return { variables: { NGINX_CONF: conf, PATH }, stop: () => child.kill('SIGTERM') }
+}
+
+/** Each call of the load has its image, and the upstream saw one call for each. */
+async function roll(key: string) {
+  const nginx = await startNginx()
+  const load = startLoad('http://127.0.0.1', key, callsPerSecond)
+  setVariables({ DARKROOM_VERSION: 'next' })
+  writeChannels(30)
+  await compose('build')
+  await compose('run', '--rm', '--no-deps', 'migrate')
+  console.log(await docker.run('deploy/roll.sh', [], nginx.variables))
+  const { prompts, taskIds, failures } = await load.stop()
+  nginx.stop()
+  const client = createClient('http://127.0.0.1:8081', key)
+  const notMade: string[] = []
+  for (const taskId of taskIds) {
+    const { status } = await client.ended(taskId)
+    if (status !== 'succeeded') notMade.push(`${taskId} ${status}`)
+  }
+  const seen = Map.groupBy(simulator.calls(), ({ prompt }) => prompt ?? '')
+  const wrong = prompts.filter((prompt) => seen.get(prompt)?.length !== 1)
+  const channels = await cli('channel', 'list')
+  const images = await compose('ps', '--format', '{{.Service}} {{.Image}}')
+  const faults = [
+    ...failures,
+    ...notMade,
+    ...wrong.map((prompt) => `${prompt}: ${seen.get(prompt)?.length ?? 0} calls`),
+    ...(/\b30\b/.test(channels) ? [] : [`The channels are the old ones:\n${channels}`]),
+    ...processes.filter((name) => !images.includes(`${name} darkroom:next`)),
+  ]
+  if (faults.length > 0) throw new Error(`${prompts.length} calls\n${faults.join('\n')}`)
+  console.log(
+    `${prompts.length} calls, ${taskIds.length} of them asynchronous: each has its image, of one upstream call`,
+  )
+}
+
+async function stopDaemon() {
+  await step('the daemon stops', docker.stop)
+  await step('the daemon starts again, and all are healthy', async () => {
+    await docker.start()
+    await healthy()
+  })
+}
+
+async function thirdWorker() {
+  override('services: { worker-3: { extends: { file: docker-compose.yml, service: worker-2 } } }\n')
+  await compose('up', '--detach', '--no-deps', '--no-recreate', 'worker-3')
+  await healthy([...processes, 'worker-3'])
+}
+
+// On every address, because the workers reach it from containers.
+const simulator = await startSimulator({
+  host: '0.0.0.0',
+  port: 8090,
+  latency: { minMs: 1_000, maxMs: 4_000 },
+  image: 'tiny',
+})
+let failed = false
+try {
+  await prepareCheckout()
+  await step('the Docker daemon starts', docker.start)
+  await step('stand-ins of the base images', makeImages)
+  await step('docker compose build', () => compose('build'))
+  await firstStarts()
+  const key = await step('account, key, check of a channel, images', firstImage)
+  await step('deploy/roll.sh to another version and operator file', () => roll(key))
+  await stopDaemon()
+  await step('a third worker', thirdWorker)
+} catch (error) {
+  failed = true
+  console.error(error)
+  await compose('ps', '--all').then(console.error, () => {})
+} finally {
+  await compose('down', '--volumes').catch(console.error)
+  await docker.stop()
+  await simulator.close()
+  if (!failed) rmSync(folder, { recursive: true, force: true })
+}
+process.exit(failed ? 1 : 0)

@@ -152,7 +152,7 @@ async function startNginx() {
   const conf = join(home, 'darkroom.conf')
   const given = readFileSync(join(root, 'deploy/nginx.conf'), 'utf8')
   writeFileSync(conf, given.replace('listen 443 ssl;', 'listen 127.0.0.1:80;'))
-  const main = `pid ${home}/pid; error_log ${home}/errors; events {} http { access_log ${home}/log; include ${conf}; }`
+  const main = `pid ${home}/pid; error_log ${home}/errors; events { worker_connections 4096; } http { access_log ${home}/log; include ${conf}; }`
   writeFileSync(join(home, 'nginx.conf'), main)
   const program = `#!/bin/sh\nexec /usr/sbin/nginx -p ${home} -c ${home}/nginx.conf "$@"\n`
   writeFileSync(join(home, 'bin/nginx'), program, { mode: 0o755 })
@@ -217,7 +217,7 @@ async function thirdWorker() {
 const simulator = await startSimulator({
   host: '0.0.0.0',
   port: 8090,
-  latency: { minMs: 1_000, maxMs: 4_000 },
+  latency: { minMs: 500, maxMs: 1_500 },
   image: 'tiny',
 })
 let failed = false
@@ -234,7 +234,9 @@ try {
 } catch (error) {
   failed = true
   console.error(error)
-  await compose('ps', '--all').then(console.error, () => {})
+  const logs = await compose('logs', '--no-color', '--timestamps').catch(String)
+  writeFileSync(join(folder, 'logs'), logs)
+  console.error(`More is in ${folder}`)
 } finally {
   await compose('down', '--volumes').catch(console.error)
   await docker.stop()

@@ -122,6 +122,12 @@ describe('the queue', () => {
     expect(await waitingFor(second.taskId)).toBe('cooldown')
     await pauseChannel(pool, 'b-main', '')
     expect(await waitingFor(second.taskId)).toBe('resume')
+    // Only a channel that lists an operator's model is one for it.
+    await pool.query(`update task set model = 'house' where task_id = $1`, [other.taskId])
+    expect(await waitingFor(other.taskId)).toBe('channel')
+    const listing = channels.map((channel) => ({ ...channel, models: { house: 'vendor-house' } }))
+    const told = await showQueue({ ...world, channels: () => listing })
+    expect(told.data.at(-1)).toMatchObject({ task_id: other.taskId, waiting_for: 'resume' })
     const none = await showQueue({ ...world, channels: () => [] })
     expect(none).toMatchObject({
       data: [{ waiting_for: 'backoff' }, { waiting_for: 'channel' }, {}],

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { contractModels } from '../../domain/models/models.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
 import type { queue } from '../../schema/operators/operatorOverview.ts'
@@ -16,6 +17,8 @@ export async function readQueue(pool: Pool, channels: readonly Channel[]): Promi
       channels.map(({ name }) => name),
       channels.map(({ family }) => family),
       channels.map(({ concurrencyMax }) => concurrencyMax),
+      channels.map(({ models }) => Object.keys(models).join(' ')),
+      contractModels,
     ],
   })
   if (rows[0] === undefined) throw new Error('Bug: a select of constants returned no row')
@@ -35,8 +38,8 @@ const queueSql = `
         when 'full' then 2 when 'cooldown' then 3 when 'paused' then 4 else 1
       end) as rank
     from (select distinct family, model from oldest where open_attempt is null) asked
-      join unnest($1::text[], $2::text[], $3::integer[]) as each (name, of_family, places)
-        on of_family = family,
+      join unnest($1::text[], $2::text[], $3::integer[], $4::text[]) as each (name, of_family, places, listed)
+        on of_family = family and (model = any ($5) or model = any (string_to_array(listed, ' '))),
       lateral channel_bar(name, model, places)
     group by family, model
   )

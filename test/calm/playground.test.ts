@@ -51,6 +51,37 @@ describe('the playground', () => {
     })
   })
 
+  it('says before a submit how long it takes, or why it would not be accepted [estimate-4]', async () => {
+    await world.inStudio(
+      async ({ page, choose, see }) => {
+        await choose(/familyb-image-2-vip/)
+        await choose('low')
+        await see(/^Takes about \d+ s\.$/)
+        await choose('high')
+        await see(/^The balance does not cover this request/)
+        expect(await page.getByText(/^Takes about/).count()).toBe(0)
+      },
+      await service.account(10),
+    )
+  })
+
+  it('deletes an image for good after a question, and forgets its prompt [delete-2]', async () => {
+    await world.inStudio(async ({ page, image, stage, tiles, submit, press, see }) => {
+      await submit(web, 'a mistake')
+      await image.waitFor()
+      const answers = [false, true]
+      page.on('dialog', (question) => (answers.shift() ? question.accept() : question.dismiss()))
+      await press('Delete')
+      await stage.getByText('a mistake').waitFor()
+      await press('Delete')
+      await see('The image is no longer kept.')
+      expect(answers).toEqual([])
+      await page.reload()
+      await tiles.getByText('expired').waitFor()
+      expect(await page.getByText('a mistake').count()).toBe(0)
+    })
+  })
+
   it('edits an image again and again, and leads back to each from the gallery', async () => {
     await world.inStudio(async ({ page, image, stage, tiles, submit, press }) => {
       await submit(web, 'a green boat')

@@ -2,7 +2,7 @@ import { html } from 'htm/preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { words } from 'words'
 import { AccountBar, useAccount } from './accountBar.js'
-import { cancelTask, imageAddress } from './calls/api.js'
+import { cancelTask, deleteTask, imageAddress } from './calls/api.js'
 import { Composer } from './form/composer.js'
 import { EmptyStage } from './results/emptyStage.js'
 import { Gallery } from './results/gallery.js'
@@ -17,7 +17,7 @@ import { watchTask } from './calls/watchTask.js'
 
 /** @import { TaskRecord } from '../../domain/tasks/taskRecord.ts' */
 /** @import { Account } from './calls/api.js' */
-/** @import { Failure } from '../shared/callApi.js' */
+/** @import { Refusal } from './results/taskStage.js' */
 /** @import { Draft, ImageRequest, Model } from './form/models.js' */
 /** @import { SourceImage } from './form/sourceImages.js' */
 
@@ -35,7 +35,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
   const [shownId, setShownId] = useState(
     recall('shown', /** @type {string | undefined} */ (undefined)),
   )
-  const [cancelFailure, setCancelFailure] = useState(/** @type {Failure | undefined} */ (undefined))
+  const [refusal, setRefusal] = useState(/** @type {Refusal | undefined} */ (undefined))
   const prompt = useRef(/** @type {HTMLTextAreaElement | null} */ (null))
   const results = useRef(/** @type {HTMLElement | null} */ (null))
   const tasks = useTasks(apiKey, shownId)
@@ -55,7 +55,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
   const request = shownId === undefined ? undefined : tasks.requests[shownId]
 
   function show(/** @type {string} */ taskId) {
-    setCancelFailure(undefined)
+    setRefusal(undefined)
     setShownId(taskId)
     bringIntoView(results.current)
   }
@@ -78,7 +78,17 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     if (record === undefined) return
     const answer = await cancelTask(apiKey, record.task_id)
     if (answer.ok) tasks.update(answer.value)
-    setCancelFailure(answer.ok ? undefined : answer.failure)
+    const title = words.playground.notCancelled
+    setRefusal(answer.ok ? undefined : { title, failure: answer.failure })
+  }
+
+  /** Deletes what is kept of the task on display, here too, after a question. */
+  async function remove() {
+    if (record === undefined || !confirm(words.playground.deleteQuestion)) return
+    const answer = await deleteTask(apiKey, record.task_id)
+    if (answer.ok) tasks.forget(answer.value)
+    const title = words.playground.notDeleted
+    setRefusal(answer.ok ? undefined : { title, failure: answer.failure })
   }
 
   /** Makes the image of the task on display the source of the next request. */
@@ -128,6 +138,8 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     )}
     <main class="page studio">
       <${Composer}
+        apiKey=${apiKey}
+        available=${account.credits.available}
         draft=${draft}
         models=${models}
         model=${model}
@@ -150,8 +162,9 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
                 <${TaskStage}
                   record=${record}
                   request=${request}
-                  cancelFailure=${cancelFailure}
+                  refusal=${refusal}
                   onCancel=${cancel}
+                  onDelete=${remove}
                   onEdit=${editThis}
                   onAgain=${again}
                 />

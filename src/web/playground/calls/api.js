@@ -1,6 +1,7 @@
 import { apiAddress, callApi } from '../../shared/callApi.js'
 
 /** @import { z } from 'zod' */
+/** @import { estimate } from '../../../schema/answers/estimateAnswer.ts' */
 /** @import { account } from '../../../schema/answers/accountAnswer.ts' */
 /** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 /** @import { Model } from '../form/models.js' */
@@ -64,6 +65,28 @@ export function readTask(key, taskId, wait) {
  */
 export function cancelTask(key, taskId) {
   return callApi(key, `v1/tasks/${taskId}/cancel`, { method: 'POST' })
+}
+
+/**
+ * Deletes image, source images and prompt of an ended task.
+ * @param {string} key
+ * @param {string} taskId
+ * @returns {Promise<Answer<TaskRecord>>}
+ */
+export function deleteTask(key, taskId) {
+  return callApi(key, `v1/tasks/${taskId}`, { method: 'DELETE' })
+}
+
+/**
+ * Asks what a submit would hold, and whether it would be accepted now.
+ * @param {string} key
+ * @param {Blob} body
+ * @param {AbortSignal} signal
+ * @returns {Promise<Answer<z.infer<typeof estimate>>>}
+ */
+export function estimateTask(key, body, signal) {
+  const headers = { 'Content-Type': 'application/json' }
+  return callApi(key, 'v1/estimate', { method: 'POST', headers, body, signal })
 }
 
 /** How long one try may take. A slow line needs some minutes for the largest request. */

@@ -4,6 +4,7 @@ import { words } from 'words'
 import { Choices } from './choices.js'
 import { creditsOf, lowestCredits, optionsOf, requestOf, sizeText } from './models.js'
 import { SourceField } from './sourceField.js'
+import { useEstimate } from './useEstimate.js'
 
 /** @import { Ref } from 'preact' */
 /** @import { Draft, ImageRequest, Model } from './models.js' */
@@ -20,6 +21,8 @@ const fieldLabels = {
 /**
  * The form: what to make, with which model, and what it costs.
  * @param {{
+ *   readonly apiKey: string,
+ *   readonly available: number,
  *   readonly draft: Draft,
  *   readonly models: readonly Model[],
  *   readonly model: Model,
@@ -30,12 +33,16 @@ const fieldLabels = {
  *   readonly onSubmit: (request: ImageRequest, sources: readonly SourceImage[]) => void,
  * }} props
  */
-export function Composer({ draft, models, model, sources, busy, promptRef, onChange, onSubmit }) {
+export function Composer(props) {
+  const { apiKey, available, draft, models, model, sources, busy, promptRef, onChange, onSubmit } =
+    props
   const form = useRef(/** @type {HTMLFormElement | null} */ (null))
   const options = optionsOf(draft, model)
   const request = requestOf(draft, model)
   const editing = request.action === 'edit'
-  const credits = creditsOf(model, request, sources.sources.length)
+  const images = sources.sources.length
+  const estimate = useEstimate(apiKey, request, images, available)
+  const credits = estimate.credits ?? creditsOf(model, request, images)
 
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
@@ -111,6 +118,9 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           <span>${editing ? words.playground.edit : words.playground.make}</span>
           <span>${credits === undefined ? '' : words.credits.count(credits)}</span>
         </button>
+        <p class="hint" role="status">
+          ${estimate.reason ?? (estimate.seconds && words.playground.takes(estimate.seconds))}
+        </p>
       </div>
     </form>
   `

@@ -9,18 +9,21 @@ import { isLive } from '../calls/watchTask.js'
 /** @import { Failure } from '../../shared/callApi.js' */
 /** @import { ImageRequest } from '../form/models.js' */
 
+/** @typedef {{ readonly title: string, readonly failure: Failure }} Refusal what the API did not do with the task */
+
 /**
  * The task on display: its progress, its image, or why there is none.
  * @param {{
  *   readonly record: TaskRecord,
  *   readonly request: ImageRequest | undefined,
- *   readonly cancelFailure: Failure | undefined,
+ *   readonly refusal: Refusal | undefined,
  *   readonly onCancel: () => void,
+ *   readonly onDelete: () => void,
  *   readonly onEdit: () => void,
  *   readonly onAgain: () => void,
  * }} props
  */
-export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, onAgain }) {
+export function TaskStage({ record, request, refusal, onCancel, onDelete, onEdit, onAgain }) {
   const image = imageAddress(record)
   const prompt = request?.prompt
   const quality = request?.quality && words.playground.quality(request.quality)
@@ -49,10 +52,9 @@ export function TaskStage({ record, request, cancelFailure, onCancel, onEdit, on
             `
           }
           ${request && !isLive(record) && html`<button type="button" onClick=${onAgain}>${words.playground.again}</button>`}
+          ${!isLive(record) && record.status !== 'expired' && html`<button type="button" onClick=${onDelete}>${words.playground.delete}</button>`}
         </div>
-        <div aria-live="polite">
-          ${cancelFailure && html`<${Notice} title=${words.playground.notCancelled} failure=${cancelFailure} />`}
-        </div>
+        <div aria-live="polite">${refusal && html`<${Notice} ...${refusal} />`}</div>
       </figcaption>
     </figure>
   `

@@ -74,6 +74,11 @@ export function useTasks(apiKey, shownId) {
     },
     /** @param {TaskRecord} record */
     update: (record) => put([record]),
+    /** Keeps the record of a task, and forgets its request. @param {TaskRecord} record */
+    forget: (record) => {
+      put([record])
+      setRequests(({ [record.task_id]: _gone, ...others }) => others)
+    },
     /** @param {string} taskId */
     remove: (taskId) => setRecords(({ [taskId]: _gone, ...others }) => others),
   }

@@ -38,6 +38,8 @@ describe.each([
     const data = signed.toString('base64')
     const answer = await call.generate(client, { prompt: 'signed' })
     expect(JSON.parse(await call.textOf200(answer))).toMatchObject({ data: [{ b64_json: data }] })
+    const stream = await call.generate(client, { prompt: 'signed, streamed', stream: true })
+    expect(await call.textOf200(stream)).toContain(`"b64_json":"${data}"`)
     for (const [family, model] of [
       ['A', 'familya-3-pro-image'],
       ['B', 'familyb-image-2-web'],

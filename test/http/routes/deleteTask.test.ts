@@ -98,7 +98,8 @@ describe('DELETE of an ended task', () => {
     const before = await api.record(taskId)
     const url = new URL(Object(before['output']).assets[0].url)
     const asset = `${api.url}${url.pathname}${url.search}`
-    expect((await fetch(asset)).status).toBe(200)
+    const small = `${asset}&width=128&format=webp`
+    for (const image of [asset, small]) expect((await fetch(image)).status).toBe(200)
     expect(await heldInTables(database.databaseUrl, canary)).toEqual(['answer'])
     const answer = await api.remove(taskId)
     const { output: _output, result: _result, ...rest } = before
@@ -106,7 +107,7 @@ describe('DELETE of an ended task', () => {
     expect(await api.files()).toEqual([])
     expect(await api.uploads(taskId)).toBe(0)
     expect(await heldInTables(database.databaseUrl, canary)).toEqual([])
-    expect((await fetch(asset)).status).toBe(404)
+    for (const image of [asset, small]) expect((await fetch(image)).status).toBe(404)
     expect((await api.send(`/v1/tasks/${taskId}/result`)).status).toBe(404)
     const again = await api.remove(taskId)
     expect([again.status, await api.json(again)]).toEqual([200, await api.record(taskId)])
@@ -168,6 +169,20 @@ describe('DELETE of an ended task', () => {
     })
     expect((await api.send(`/v1/tasks/${taskId}/result`)).status).toBe(404)
     expect(api.reported).toEqual([])
+  })
+
+  it('takes a variant too that is written after it [delete-1]', async () => {
+    const api = await openApi()
+    const taskId = await api.submit()
+    await make(api, taskId)
+    const url = new URL(Object((await api.record(taskId))['output']).assets[0].url)
+    const { put } = api.blobs
+    vi.spyOn(api.blobs, 'put').mockImplementationOnce(async (...blobs) => {
+      expect((await api.remove(taskId)).status).toBe(200)
+      await put(...blobs)
+    })
+    const small = await fetch(`${api.url}${url.pathname}${url.search}&width=128`)
+    expect([small.status, await api.files()]).toEqual([404, []])
   })
 
   it('is the same 16 times at once', async () => {

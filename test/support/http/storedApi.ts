@@ -1,12 +1,15 @@
 import type { Pool } from 'pg'
 import { onTestFinished } from 'vitest'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
+import { convertBlob } from '../../../src/bytes/convertImage.ts'
 import type { Caller } from '../../../src/domain/accounts/account.ts'
 import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import { createAccountReads } from '../../../src/store/accountReads.ts'
 import { readTaskOfImage } from '../../../src/store/tasks/readTask.ts'
+import { isUploadKept } from '../../../src/store/uploads.ts'
 import { createTaskService } from '../../../src/tasks/taskService.ts'
 import { createTaskWatches } from '../../../src/tasks/watchTasks.ts'
+import { createVariants } from '../../../src/tasks/variants.ts'
 import { createTestCaller } from '../database/testAccept.ts'
 import { testChannel } from '../database/testAttempts.ts'
 import { issueTestKey } from '../service/testAccount.ts'
@@ -46,6 +49,11 @@ export async function openStoredApi(pool: Pool, changed: Partial<Caller> = {}) {
     { syncDeadlineMs: 50 },
     {
       blobs,
+      variants: createVariants({
+        blobs,
+        isUploadKept: (uploadId) => isUploadKept(pool, uploadId),
+        convert: convertBlob,
+      }),
       tasks: { ...service, authenticate: async () => caller },
       reads: createAccountReads(pool),
       readTaskOfImage: (taskId) => readTaskOfImage(pool, taskId),

@@ -1,0 +1,269 @@
+"""How requests are sent and repeated, without input or output.
+
+Each function yields what it needs (`Send`, `Sleep`) and is given the answer, so that the blocking client and the one for
+asyncio run the same code.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import ssl
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+import httpx
+
+from .errors import DarkroomError
+
+T = TypeVar("T")
+
+_ANSWER_SECONDS_MAX = 60.0
+_SLOWEST_BYTES_PER_SECOND = 50_000
+_FIRST_PAUSE_SECONDS = 1.0
+_PAUSE_SECONDS_MAX = 30.0
+_LATENESS = 0.1
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request."""
+
+    method: str
+    path: str
+    """A path of the service, or a whole address, to which the key is never sent."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes | None = None
+    """The body as it is sent, the same at every repeat."""
+    once: bool = False
+    """True when a second request would do a second thing: then only a refusal is repeated."""
+    held_seconds: float = 0
+    """How long the service may hold the answer back."""
+
+    @property
+    def answer_seconds_max(self) -> float:
+        return _ANSWER_SECONDS_MAX + self.held_seconds + len(self.body or b"") / _SLOWEST_BYTES_PER_SECOND
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer that was read whole."""
+
+    status: int
+    headers: httpx.Headers
+    content: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+@dataclass(frozen=True)
+class Try:
+    """One try of a call, for logs. It has no key, no body and no query."""
+
+    method: str
+    path: str
+    number: int
+    """Counts from 1."""
+    duration_ms: float
+    status: int | None
+    headers: httpx.Headers | None
+    code: str | None
+    """Of the failure."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a call may take, how often it is repeated, and who is told of its tries."""
+
+    timeout_ms: float
+    retries_max: int
+    on_try: Callable[[Try], None] | None
+    ends_at: float
+
+    def left_seconds(self) -> float:
+        return max(0.0, self.ends_at - time.monotonic())
+
+    def over(self) -> DarkroomError:
+        return DarkroomError(f"The call took longer than {self.timeout_ms:g} ms.", code="timeout")
+
+
+@dataclass(frozen=True)
+class Send:
+    call: Call
+    seconds_max: float
+
+
+@dataclass(frozen=True)
+class Sleep:
+    seconds: float
+
+
+Effect = Send | Sleep
+Steps = Generator[Effect, Reply | None, T]
+
+
+@dataclass(frozen=True)
+class Failed:
+    error: DarkroomError
+    may_repeat: bool
+    """Whether the same call may succeed later."""
+    is_lost: bool
+    """Whether the service may have done what was asked for, without the answer having arrived."""
+    asked_seconds: float | None
+
+
+def sleep(seconds: float, limits: Limits) -> Steps[None]:
+    """Waits. Raises when the call is over before."""
+    left = limits.left_seconds()
+    yield Sleep(min(seconds, left))
+    if seconds >= left:
+        raise limits.over()
+
+
+def attempt(call: Call, limits: Limits, number: int = 1) -> Steps[Reply | Failed]:
+    """Sends a call once."""
+    started_at = time.monotonic()
+    reply: Reply | None = None
+    seconds_max = min(call.answer_seconds_max, limits.left_seconds())
+    try:
+        reply = yield Send(call, seconds_max)
+        assert reply is not None
+        failed = _fault_of(call, reply)
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        failed = unanswered(error)
+        if limits.left_seconds() == 0:
+            failed = replace(failed, error=limits.over(), may_repeat=False)
+    if limits.on_try is not None:
+        limits.on_try(
+            Try(
+                method=call.method,
+                path=call.path.split("?")[0],
+                number=number,
+                duration_ms=(time.monotonic() - started_at) * 1000,
+                status=None if reply is None else reply.status,
+                headers=None if reply is None else reply.headers,
+                code=None if failed is None else failed.error.code,
+            )
+        )
+    if failed is not None:
+        return failed
+    assert reply is not None
+    return reply
+
+
+def send(call: Call, limits: Limits) -> Steps[Reply]:
+    """Sends a call until it is answered. Raises what cannot be repeated.
+
+    The error has the call's idempotency key when the call may have been carried out.
+    """
+    is_lost = False
+    number = 0
+    while True:
+        number += 1
+        tried = yield from attempt(call, limits, number)
+        if isinstance(tried, Reply):
+            return tried
+        is_lost = is_lost or tried.is_lost
+        error = tried.error
+        if is_lost:
+            error.idempotency_key = call.headers.get("idempotency-key")
+        seconds = pause_seconds(number, tried.asked_seconds)
+        may_repeat = tried.may_repeat and not (call.once and tried.is_lost)
+        if not may_repeat or number > limits.retries_max or seconds >= limits.left_seconds():
+            raise error
+        yield from sleep(seconds, limits)
+
+
+def pause_seconds(failures: int, asked_seconds: float | None) -> float:
+    """How long to wait before a repeat.
+
+    What the answer asked for, in full, or a random part of a time that doubles ("full jitter"). `failures` counts from 1.
+    """
+    if asked_seconds is not None:
+        return asked_seconds * (1 + random.random() * _LATENESS)
+    return random.random() * min(_PAUSE_SECONDS_MAX, _FIRST_PAUSE_SECONDS * 2.0 ** (failures - 1))
+
+
+def retry_after_seconds(headers: httpx.Headers) -> float | None:
+    """How long an answer asks to wait (RFC 9110 section 10.2.3).
+
+    A date is compared with the answer's own, because the clock here may be wrong.
+    """
+    text = str(headers.get("retry-after", ""))
+    if text.isdigit():
+        return float(text)
+    try:
+        until, now = parsedate_to_datetime(text), parsedate_to_datetime(headers.get("date", ""))
+        return max(0.0, float((until - now).total_seconds()))
+    except (TypeError, ValueError):
+        return None
+
+
+def unanswered(error: Exception) -> Failed:
+    is_certificate = isinstance(error.__cause__, ssl.SSLError) or "CERTIFICATE" in str(error)
+    is_permanent = is_certificate or isinstance(
+        error, (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.LocalProtocolError)
+    )
+    was_never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
+    code = "no_answer" if isinstance(error, httpx.TimeoutException) else "connection_failed"
+    failure = DarkroomError(f"No answer arrived: {type(error).__name__}.", code=code)
+    failure.__cause__ = error
+    return Failed(
+        failure,
+        may_repeat=not is_permanent,
+        is_lost=not is_permanent and not was_never_sent,
+        asked_seconds=None,
+    )
+
+
+def _fault_of(call: Call, reply: Reply) -> Failed | None:
+    if not 200 <= reply.status < 300:
+        return refusal_of(reply)
+    if call.path.startswith("/"):
+        try:
+            json.loads(reply.content)
+        except ValueError:
+            # A proxy on the way may have answered. Whether the service got the call nobody knows.
+            message = "The answer is not JSON. Does the address lead to the service?"
+            error = DarkroomError(message, code="answer_not_read", status=reply.status)
+            return Failed(error, may_repeat=True, is_lost=True, asked_seconds=None)
+    return None
+
+
+def refusal_of(reply: Reply) -> Failed:
+    status, headers = reply.status, reply.headers
+    said = _error_in(reply.content)
+    message = said.get("message", f"The answer was HTTP {status}.")
+    code = said.get("code")
+    if 300 <= status < 400:
+        code = "redirected"
+        message = "The service redirects elsewhere. Give the address that it redirects to as base_url."
+    error = DarkroomError(
+        message,
+        status=status,
+        code=code,
+        param=said.get("param"),
+        request_id=headers.get("x-request-id"),
+        task_id=headers.get("x-task-id"),
+    )
+    is_temporary = status == 429 or status >= 500
+    return Failed(
+        error,
+        may_repeat=is_temporary and headers.get("x-should-retry") != "false",
+        is_lost=status >= 500,
+        asked_seconds=retry_after_seconds(headers),
+    )
+
+
+def _error_in(content: bytes) -> dict[str, str]:
+    """Reads an error envelope. A proxy on the way may have answered anything."""
+    try:
+        error: dict[str, Any] = json.loads(content)["error"]
+        known = {name: error.get(name) for name in ("message", "code", "param")}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    return {name: value for name, value in known.items() if isinstance(value, str)}

@@ -1,3 +1,4 @@
+import type { ModelTable } from '../src/domain/models/modelTable.ts'
 import { createApiDocument } from '../src/http/apiDocument.ts'
 import { routeGroups } from '../src/http/routes.ts'
 
@@ -35,11 +36,11 @@ const leftOut =
   /^(?:Error|LookupError|GenerationsRequest|EditsForm|ContentRequest|ContentStreamError|GetAssetQuery|StreamGenerate.*)$/
 
 /**
- * Returns what the API takes and answers by name, from its OpenAPI document: bodies, answers and queries. Models and their
- * values are any text, because an operator may add some.
+ * Returns what the API takes and answers by name, from its OpenAPI document: bodies, answers and queries. It lists the
+ * given models and their values; an operator may add some.
  */
-export function apiSchemas(): readonly NamedSchema[] {
-  const of = { publicUrl: 'https://images.example', models: new Map() }
+export function apiSchemas(models: ModelTable): readonly NamedSchema[] {
+  const of = { publicUrl: 'https://images.example', models }
   const source = JSON.stringify(createApiDocument(routeGroups, of))
   const document: ApiDocument = JSON.parse(source)
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))

@@ -15,7 +15,7 @@ CHANGES = [
     (r"\b(?:async|await) ", ""),
     (r"\bAsync(?=[A-Z])", ""),
     (r"__a(?=iter__|enter__|exit__)", "__"),
-    (r"\.a(?=iter_bytes|iter_lines|read\(|close\()", "."),
+    (r"\.a(?=iter_bytes|read\(|close\()", "."),
     (r"for row in rows:\n +yield row", "yield from rows"),
 ]
 

@@ -6,56 +6,17 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createModelTable } from '../../src/domain/models/modelTable.ts'
-import { createApiDocument } from '../../src/http/apiDocument.ts'
-import { routeGroups } from '../../src/http/routes.ts'
-
-/** The part of JSON Schema that the document uses. */
-type Schema = {
-  readonly $ref?: string
-  readonly type?: string
-  readonly const?: unknown
-  readonly enum?: readonly unknown[]
-  readonly anyOf?: readonly Schema[]
-  readonly items?: Schema
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly required?: readonly string[]
-  readonly description?: string
-}
-type Operation = {
-  readonly operationId: string
-  readonly parameters?: readonly {
-    readonly in: string
-    readonly name: string
-    readonly schema: Schema
-  }[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
-}
-type ApiDocument = {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
-}
-
-/** Their names are those of JavaScript or of nothing that a caller holds. */
-const leftOut = ['Error', 'LookupError']
+import type { Schema } from '../apiSchemas.ts'
+import { apiSchemas } from '../apiSchemas.ts'
 
 /** Operators declare models of their own, whose names and values the types must let through. */
 const openFields = ['model', 'size', 'aspect_ratio', 'quality', 'aspectRatio', 'imageSize']
 
 /** Returns the text of apiTypes.ts. */
 export function makeTypes(): string {
-  const source = JSON.stringify(
-    createApiDocument(routeGroups, {
-      publicUrl: 'https://images.example',
-      models: createModelTable(),
-    }),
+  const types = apiSchemas(createModelTable()).map(
+    ([name, schema]) => `${commentOf(schema, '')}export type ${name} = ${typeOf(schema, '')}`,
   )
-  const document: ApiDocument = JSON.parse(source)
-  const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
-  const types = [
-    ...Object.entries(document.components.schemas).filter(([name]) => !leftOut.includes(name)),
-    ...operations.flatMap(queryOf),
-    ...operations.flatMap(inlineBodyOf),
-  ].map(([name, schema]) => `${commentOf(schema, '')}export type ${name} = ${typeOf(schema, '')}`)
   return [
     '// Made by `node clients/typescript/makeTypes.ts` from the OpenAPI document: do not edit.',
     ...types,
@@ -63,27 +24,6 @@ export function makeTypes(): string {
   ]
     .join('\n\n')
     .replace(/\n\n$/, '\n')
-}
-
-type Named = readonly [name: string, schema: Schema]
-
-function queryOf({ operationId, parameters = [] }: Operation): readonly Named[] {
-  const inQuery = parameters.filter((each) => each.in === 'query')
-  const properties = Object.fromEntries(inQuery.map(({ name, schema }) => [name, schema]))
-  return inQuery.length === 0
-    ? []
-    : [[nameOf(operationId, 'Query'), { type: 'object', properties }]]
-}
-
-function inlineBodyOf({ operationId, requestBody }: Operation): readonly Named[] {
-  const schema = requestBody?.content['application/json']?.schema
-  return schema === undefined || schema.$ref !== undefined
-    ? []
-    : [[nameOf(operationId, 'Body'), schema]]
-}
-
-function nameOf(operationId: string, what: string): string {
-  return operationId.charAt(0).toUpperCase() + operationId.slice(1) + what
 }
 
 function commentOf({ description }: Schema, indent: string): string {

@@ -5,11 +5,10 @@ import type { DarkroomOptions, TaskProgress, Try } from '../../clients/typescrip
 import { Darkroom, DarkroomError } from '../../clients/typescript/src/darkroom.ts'
 import { pauseMs } from '../../clients/typescript/src/repeats.ts'
 import { version } from '../../clients/typescript/src/runtime.ts'
-import { createModelTable } from '../../src/domain/models/modelTable.ts'
-import { createApiDocument } from '../../src/http/apiDocument.ts'
-import { routeGroups } from '../../src/http/routes.ts'
+import { bought, once } from '../support/clients/bought.ts'
 import type { Fault, Faults } from '../support/clients/faultProxy.ts'
 import { startFaultProxy } from '../support/clients/faultProxy.ts'
+import { uncalledOperations } from '../support/clients/uncalledOperations.ts'
 import { redPixelPng } from '../support/images.ts'
 import { freePort } from '../support/ports.ts'
 import { calmService } from '../support/service/calmService.ts'
@@ -39,15 +38,7 @@ async function connect(faults?: Faults, options: DarkroomOptions = {}) {
     proxy,
     secret,
     posts: () => proxy.of('POST', '/v1/images/tasks'),
-    /** How many tasks the account has, and how many of them it paid for. */
-    bought: async () => {
-      const tasks = await Array.fromAsync(direct.tasks.list())
-      const charges = await Promise.all(tasks.map(({ task_id }) => direct.tasks.wait(task_id)))
-      const { credits } = await direct.account.get()
-      const charged = charges.map(({ credits_charged = 0 }) => credits_charged)
-      expect(credits.spent).toBe(charged.reduce((sum, each) => sum + each, 0))
-      return { tasks: tasks.length, charges: charged.filter((each) => each > 0).length }
-    },
+    bought: () => bought({ url: service.url, secret }),
   }
 }
 
@@ -67,7 +58,6 @@ async function failure(call: Promise<unknown>): Promise<DarkroomError> {
   throw new Error(`no DarkroomError, but ${String(error)}`)
 }
 
-const once = { tasks: 1, charges: 1 }
 const isPng = (bytes: Uint8Array) => Buffer.from(bytes.subarray(1, 4)).toString() === 'PNG'
 
 describe('the 25 points of a client that buys images, in TypeScript', () => {
@@ -495,23 +485,6 @@ describe('an image is bought once, and arrives, with the TypeScript client', () 
   })
 })
 
-/** Operations that the client does not have, and why. */
-const left: Readonly<Record<string, readonly string[]>> = {
-  'another path of the same': ['getTaskByOtherPath', 'getTaskResultByOtherPath'],
-  "for vendors' clients": [
-    'generateImage',
-    'editImage',
-    'generateContent',
-    'asyncGenerateContent',
-    'generateContentV1',
-    'asyncGenerateContentV1',
-    'streamGenerateContent',
-    'streamGenerateContentV1',
-  ],
-  'models.list has it': ['getModel'],
-  'for browsers and operators': ['getHealth', 'getReadiness', 'getApiDocument'],
-}
-
 it('calls every operation of the API but those that it leaves to others', async () => {
   const { darkroom, proxy } = await connect()
   const { tasks, images, webhooks } = darkroom
@@ -540,21 +513,5 @@ it('calls every operation of the API but those that it leaves to others', async 
   expect(await Array.fromAsync(webhooks.list())).toHaveLength(1)
   expect(await Array.fromAsync(webhooks.deliveries(webhook_id))).toMatchObject([{ delivery_id }])
   expect(await webhooks.delete(webhook_id)).toEqual({ webhook_id, deleted: true })
-
-  const document = createApiDocument(routeGroups, {
-    publicUrl: service.url,
-    models: createModelTable(),
-  })
-  const called = (method: string, path: string) => {
-    const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/:]+')}$`)
-    return proxy.seen.some(
-      (each) => each.method === method.toUpperCase() && pattern.test(each.path.replace(/\?.*/, '')),
-    )
-  }
-  const uncalled = Object.entries(document.paths ?? {}).flatMap(([path, operations]) =>
-    Object.entries(operations)
-      .filter(([method]) => path !== '/v1/assets/{task_id}/{name}' && !called(method, path))
-      .map(([, operation]) => String(Object(operation).operationId)),
-  )
-  expect(uncalled.toSorted()).toEqual(Object.values(left).flat().toSorted())
+  expect(uncalledOperations(proxy.seen)).toEqual([])
 })

@@ -23,91 +23,27 @@ export type InputImage = {
   readonly data: string
 }
 
-export type GenerationsRequest = {
-  readonly model: "familyb-image-2-web" | "familyb-image-2-vip" | (string & {})
+/** The body of a submit. `data` of its images may be left out. */
+export type EstimateRequest = {
+  readonly model: "familya-2.5-flash-image" | "familya-3.1-flash-lite-image" | "familya-3.1-flash-image" | "familya-3-pro-image" | "familyb-image-2-web" | "familyb-image-2-vip" | (string & {})
+  readonly action: "generate" | "edit"
   readonly prompt: string
-  /** `auto` is as good as no size. */
-  readonly size?: "1024x1024" | "2048x2048" | "3840x2160" | "auto" | (string & {})
+  readonly input_images?: readonly (EstimatedImage)[]
+  /** As far as the model supports it. Family A: a tier. Family B: a size in pixels. */
+  readonly size?: "1K" | "2K" | "4K" | "1024x1024" | "2048x2048" | "3840x2160" | (string & {})
+  /** Family A only, as far as the model supports it. */
+  readonly aspect_ratio?: "1:1" | "2:3" | "3:2" | "3:4" | "4:3" | "4:5" | "5:4" | "9:16" | "16:9" | "21:9" | "1:4" | "1:8" | "4:1" | "8:1" | (string & {})
+  /** Sent to the upstream for family B. No effect for family A. */
   readonly quality?: "low" | "medium" | "high" | "auto" | (string & {})
-  /** Only b64_json: the answer contains the image; a task made at /v1/images/tasks has the address of its image. */
-  readonly response_format?: "b64_json"
-  /** Only png: images are PNG. */
-  readonly output_format?: "png"
-  /** Only auto: the model decides about the background. */
-  readonly background?: "auto"
-  /** Only auto: the model decides about moderation. */
-  readonly moderation?: "auto"
-  /** Has no effect. */
-  readonly user?: string
+  /** One request makes one image. */
   readonly n?: 1
-  /** Answers with server-sent events. */
-  readonly stream?: boolean
-  /** Only 0 without a stream. No partial images are sent. */
-  readonly partial_images?: number
 }
 
-export type EditsForm = {
-  readonly model: "familyb-image-2-web" | "familyb-image-2-vip" | (string & {})
-  readonly prompt: string
-  /** `auto` is as good as no size. */
-  readonly size?: "1024x1024" | "2048x2048" | "3840x2160" | "auto" | (string & {})
-  readonly quality?: "low" | "medium" | "high" | "auto" | (string & {})
-  /** Only b64_json: the answer contains the image; a task made at /v1/images/tasks has the address of its image. */
-  readonly response_format?: "b64_json"
-  /** Only png: images are PNG. */
-  readonly output_format?: "png"
-  /** Only auto: the model decides about the background. */
-  readonly background?: "auto"
-  /** Only auto: the model decides about moderation. */
-  readonly moderation?: "auto"
-  /** Has no effect. */
-  readonly user?: string
-  readonly n?: "1"
-  /** Answers with server-sent events. */
-  readonly stream?: "true" | "false"
-  /** Only 0 without a stream. No partial images are sent. */
-  readonly partial_images?: "0" | "1" | "2" | "3"
-  /** A PNG, JPEG or WebP file. Its type is read from its bytes. */
-  readonly image: string
-}
-
-/** The supported part of a `generateContent` request. Every key may also be in snake_case. A document with images is an edit. */
-export type ContentRequest = {
-  readonly contents: readonly ({
-    readonly role?: "user" | "model"
-    readonly parts: readonly (unknown | unknown | unknown)[]
-  })[]
-  readonly systemInstruction?: {
-    readonly role?: "system" | "user"
-    readonly parts: readonly ({
-      readonly text: string
-    })[]
-  }
-  readonly safetySettings?: readonly ({
-    readonly category: string
-    readonly threshold: "HARM_BLOCK_THRESHOLD_UNSPECIFIED" | "BLOCK_LOW_AND_ABOVE" | "BLOCK_MEDIUM_AND_ABOVE" | "BLOCK_ONLY_HIGH" | "BLOCK_NONE" | "OFF"
-  })[]
-  readonly generationConfig?: {
-    readonly responseModalities?: readonly ("TEXT" | "IMAGE")[]
-    readonly imageConfig?: {
-      readonly aspectRatio?: "1:1" | "2:3" | "3:2" | "3:4" | "4:3" | "4:5" | "5:4" | "9:16" | "16:9" | "21:9" | "1:4" | "1:8" | "4:1" | "8:1" | (string & {})
-      readonly imageSize?: "1K" | "2K" | "4K" | (string & {})
-    }
-    readonly candidateCount?: 1
-    readonly temperature?: number
-    readonly topP?: number
-    readonly topK?: number
-    readonly seed?: number
-    readonly maxOutputTokens?: number
-    readonly thinkingConfig?: {
-      readonly includeThoughts?: boolean
-      readonly thinkingBudget?: number
-      /** In any letter case. */
-      readonly thinkingLevel?: "THINKING_LEVEL_UNSPECIFIED" | "MINIMAL" | "LOW" | "MEDIUM" | "HIGH"
-    }
-  }
-  /** Only an empty list, which Google's clients send. It has no effect. */
-  readonly tools?: readonly (unknown)[]
+export type EstimatedImage = {
+  /** The type of the decoded bytes. */
+  readonly mime_type: "image/png" | "image/jpeg" | "image/webp"
+  /** Base64 without a data-URL prefix. At most 20 MiB decoded, 64 MiB together. */
+  readonly data?: string
 }
 
 /** An accepted task. */
@@ -117,6 +53,29 @@ export type TaskAccepted = {
   readonly status: "queued"
   /** Unix time in seconds. */
   readonly created_at: number
+}
+
+/** What a submit would hold, and whether it would be accepted. */
+export type Estimate = {
+  readonly object: "estimate"
+  /** What the submit would hold. */
+  readonly credits: number
+  /** Whether the submit would be accepted now. */
+  readonly accepted: boolean
+  /** Why not: the error that the submit would get. */
+  readonly reason?: {
+    readonly code: string
+    readonly message: string
+  }
+  /** Credits of the account that are not held. */
+  readonly credits_available: number
+  /** What is left of the budget of the API key. Null: it has none. */
+  readonly budget: {
+    readonly left: number
+    readonly renews_at: string
+  } | null
+  /** The usual duration of the model, and what of the account waits before it now. */
+  readonly expected_seconds: number
 }
 
 /** The record of a task. Fields that do not apply are absent, never null. */
@@ -294,18 +253,6 @@ export type ListedTask = {
   }
 }
 
-/** Why a stream that has begun has no image. */
-export type ContentStreamError = {
-  readonly error: {
-    readonly code: number
-    readonly message: string
-    readonly status: string
-    readonly details: readonly ({
-      readonly "@type": string
-    })[]
-  }
-}
-
 /** An account and its credits. */
 export type Account = {
   readonly object: "account"
@@ -469,29 +416,6 @@ export type ListTasksQuery = {
   readonly created_after?: string
   /** Only what was created before this time. ISO 8601 or Unix seconds. */
   readonly created_before?: string
-}
-
-export type GetAssetQuery = {
-  readonly version?: "1"
-  readonly key?: string
-  readonly expires?: string
-  readonly signature?: string
-  /** Returns the image at most this wide. It is never enlarged. */
-  readonly width?: "128" | "256" | "512" | "1024"
-  /** Returns the image in this format. */
-  readonly format?: "png" | "jpeg" | "webp"
-  /** Returns what the vendor sent, where the image was converted from it. Else 404. */
-  readonly original?: "true"
-}
-
-export type StreamGenerateContentQuery = {
-  /** `sse`: server-sent events. `json`: an array. */
-  readonly alt?: "sse" | "json"
-}
-
-export type StreamGenerateContentV1Query = {
-  /** `sse`: server-sent events. `json`: an array. */
-  readonly alt?: "sse" | "json"
 }
 
 export type GetUsageQuery = {

@@ -14,7 +14,7 @@ import httpx
 from typing_extensions import Self, Unpack
 
 from ._core import tasks
-from ._core.calls import Effect, Failed, Reply, Send, Steps, Try, refusal_of, unanswered
+from ._core.calls import NO_ANSWER, Effect, Reply, Send, Steps, Try
 from ._core.settings import Settings, fields_of, read_settings
 from ._core.signature import sign, unwrap
 from ._core.sources import SourceImage, read_sources
@@ -22,6 +22,7 @@ from ._core.tasks import AcceptedTask, OnProgress, TaskRecord
 from .api_types import (
     Account,
     Estimate,
+    EstimateRequest,
     ListedTask,
     ListTasksQuery,
     ModelList,
@@ -54,7 +55,7 @@ class AsyncRunner:
             reply, error = None, None
             try:
                 reply = await self._perform(effect)
-            except (httpx.TransportError, httpx.InvalidURL) as failure:
+            except NO_ANSWER as failure:
                 error = failure
 
     async def _perform(self, effect: Effect) -> Reply | None:
@@ -153,30 +154,26 @@ class AsyncTasks:
         return await self._runner.run(tasks.wait(task_id, self._limits(timeout_ms), on_progress, poll_ms))
 
     async def follow(self, task_id: str, *, timeout_ms: float | None = None) -> AsyncIterator[TaskRecord]:
-        """Yields the record of a task at each change of status and progress, the last one with its end."""
-        limits = self._limits(timeout_ms)
-        events = tasks.Events(task_id)
+        """Yields the record of a task at each change of status and progress, the last one with its end.
+
+        While nothing changes, the deadline may be noticed 15 seconds late.
+        """
+        events = tasks.Events(task_id, self._limits(timeout_ms))
         while True:
-            failed: Failed | None = None
-            silence = min(tasks.EVENT_SILENCE_SECONDS, limits.left_seconds())
+            reply: Reply | None = None
             try:
-                async with self._runner.http.stream(**self._runner.settings.request(events.call(), silence)) as response:
-                    if response.status_code == 204:
-                        return
-                    if response.status_code != 200:
-                        await response.aread()
-                        failed = refusal_of(Reply(response.status_code, response.headers, response.content))
-                    else:
-                        async for line in response.aiter_lines():
-                            record = events.take(line)
-                            if record is not None:
+                async with self._runner.http.stream(**self._runner.settings.request(*events.begin())) as response:
+                    content = b"" if response.is_success else await response.aread()
+                    reply = Reply(response.status_code, response.headers, content)
+                    if events.answered(reply):
+                        async for chunk in response.aiter_bytes():
+                            for record in events.take(chunk):
                                 yield record
-                                if tasks.has_ended(record):
-                                    return
-            except httpx.TransportError as error:
-                failed = unanswered(error)
-            events.failures += 1
-            await self._runner.run(tasks.pause_after(failed, events.failures, limits))
+            except NO_ANSWER as error:
+                events.broke(error, reply)
+            if events.has_ended:
+                return
+            await self._runner.run(events.pause())
 
     async def cancel(self, task_id: str, *, timeout_ms: float | None = None) -> TaskRecord:
         """Cancels a task at no charge. Raises `task_not_cancellable` when its image may be charged."""
@@ -374,7 +371,25 @@ class AsyncDarkroom:
         self.usage = AsyncUsageReads(self._runner)
         self.webhooks = AsyncWebhooks(self._runner)
 
-    async def estimate(self, *, timeout_ms: float | None = None, **request: Unpack[TaskRequest]) -> Estimate:
+    def with_options(
+        self,
+        *,
+        timeout_ms: float | None = None,
+        retries_max: int | None = None,
+        on_try: Callable[[Try], None] | None = None,
+    ) -> AsyncDarkroom:
+        """Returns a client with other settings, for some calls, which uses the connections of this one."""
+        settings = self._runner.settings
+        return AsyncDarkroom(
+            base_url=settings.base_url,
+            api_key=settings.api_key,
+            timeout_ms=settings.timeout_ms if timeout_ms is None else timeout_ms,
+            retries_max=settings.retries_max if retries_max is None else retries_max,
+            on_try=on_try or settings.on_try,
+            http_client=self._runner.http,
+        )
+
+    async def estimate(self, *, timeout_ms: float | None = None, **request: Unpack[EstimateRequest]) -> Estimate:
         """Says what a request would cost, and whether it would be accepted now. It buys nothing."""
         limits = self._runner.settings.limits(timeout_ms)
         return cast(Estimate, await self._runner.run(tasks.ask("POST", "/v1/estimate", limits, request)))

@@ -14,7 +14,7 @@ import httpx
 from typing_extensions import Self, Unpack
 
 from ._core import tasks
-from ._core.calls import Effect, Failed, Reply, Send, Steps, Try, refusal_of, unanswered
+from ._core.calls import NO_ANSWER, Effect, Reply, Send, Steps, Try
 from ._core.settings import Settings, fields_of, read_settings
 from ._core.signature import sign, unwrap
 from ._core.sources import SourceImage, read_sources
@@ -22,6 +22,7 @@ from ._core.tasks import AcceptedTask, OnProgress, TaskRecord
 from .api_types import (
     Account,
     Estimate,
+    EstimateRequest,
     ListedTask,
     ListTasksQuery,
     ModelList,
@@ -54,7 +55,7 @@ class Runner:
             reply, error = None, None
             try:
                 reply = self._perform(effect)
-            except (httpx.TransportError, httpx.InvalidURL) as failure:
+            except NO_ANSWER as failure:
                 error = failure
 
     def _perform(self, effect: Effect) -> Reply | None:
@@ -152,30 +153,26 @@ class Tasks:
         return self._runner.run(tasks.wait(task_id, self._limits(timeout_ms), on_progress, poll_ms))
 
     def follow(self, task_id: str, *, timeout_ms: float | None = None) -> Iterator[TaskRecord]:
-        """Yields the record of a task at each change of status and progress, the last one with its end."""
-        limits = self._limits(timeout_ms)
-        events = tasks.Events(task_id)
+        """Yields the record of a task at each change of status and progress, the last one with its end.
+
+        While nothing changes, the deadline may be noticed 15 seconds late.
+        """
+        events = tasks.Events(task_id, self._limits(timeout_ms))
         while True:
-            failed: Failed | None = None
-            silence = min(tasks.EVENT_SILENCE_SECONDS, limits.left_seconds())
+            reply: Reply | None = None
             try:
-                with self._runner.http.stream(**self._runner.settings.request(events.call(), silence)) as response:
-                    if response.status_code == 204:
-                        return
-                    if response.status_code != 200:
-                        response.read()
-                        failed = refusal_of(Reply(response.status_code, response.headers, response.content))
-                    else:
-                        for line in response.iter_lines():
-                            record = events.take(line)
-                            if record is not None:
+                with self._runner.http.stream(**self._runner.settings.request(*events.begin())) as response:
+                    content = b"" if response.is_success else response.read()
+                    reply = Reply(response.status_code, response.headers, content)
+                    if events.answered(reply):
+                        for chunk in response.iter_bytes():
+                            for record in events.take(chunk):
                                 yield record
-                                if tasks.has_ended(record):
-                                    return
-            except httpx.TransportError as error:
-                failed = unanswered(error)
-            events.failures += 1
-            self._runner.run(tasks.pause_after(failed, events.failures, limits))
+            except NO_ANSWER as error:
+                events.broke(error, reply)
+            if events.has_ended:
+                return
+            self._runner.run(events.pause())
 
     def cancel(self, task_id: str, *, timeout_ms: float | None = None) -> TaskRecord:
         """Cancels a task at no charge. Raises `task_not_cancellable` when its image may be charged."""
@@ -373,7 +370,25 @@ class Darkroom:
         self.usage = UsageReads(self._runner)
         self.webhooks = Webhooks(self._runner)
 
-    def estimate(self, *, timeout_ms: float | None = None, **request: Unpack[TaskRequest]) -> Estimate:
+    def with_options(
+        self,
+        *,
+        timeout_ms: float | None = None,
+        retries_max: int | None = None,
+        on_try: Callable[[Try], None] | None = None,
+    ) -> Darkroom:
+        """Returns a client with other settings, for some calls, which uses the connections of this one."""
+        settings = self._runner.settings
+        return Darkroom(
+            base_url=settings.base_url,
+            api_key=settings.api_key,
+            timeout_ms=settings.timeout_ms if timeout_ms is None else timeout_ms,
+            retries_max=settings.retries_max if retries_max is None else retries_max,
+            on_try=on_try or settings.on_try,
+            http_client=self._runner.http,
+        )
+
+    def estimate(self, *, timeout_ms: float | None = None, **request: Unpack[EstimateRequest]) -> Estimate:
         """Says what a request would cost, and whether it would be accepted now. It buys nothing."""
         limits = self._runner.settings.limits(timeout_ms)
         return cast(Estimate, self._runner.run(tasks.ask("POST", "/v1/estimate", limits, request)))

@@ -30,6 +30,30 @@ class InputImage(TypedDict):
     """Base64 without a data-URL prefix. At most 20 MiB decoded, 64 MiB together."""
 
 
+class EstimateRequest(TypedDict):
+    """The body of a submit. `data` of its images may be left out."""
+
+    model: str
+    action: Literal["generate", "edit"]
+    prompt: str
+    input_images: NotRequired[list[EstimatedImage]]
+    size: NotRequired[str]
+    """As far as the model supports it. Family A: a tier. Family B: a size in pixels."""
+    aspect_ratio: NotRequired[str]
+    """Family A only, as far as the model supports it."""
+    quality: NotRequired[str]
+    """Sent to the upstream for family B. No effect for family A."""
+    n: NotRequired[Literal[1]]
+    """One request makes one image."""
+
+
+class EstimatedImage(TypedDict):
+    mime_type: Literal["image/png", "image/jpeg", "image/webp"]
+    """The type of the decoded bytes."""
+    data: NotRequired[str]
+    """Base64 without a data-URL prefix. At most 20 MiB decoded, 64 MiB together."""
+
+
 class TaskAccepted(TypedDict):
     """An accepted task."""
 
@@ -38,6 +62,36 @@ class TaskAccepted(TypedDict):
     status: Literal["queued"]
     created_at: int
     """Unix time in seconds."""
+
+
+class EstimateReason(TypedDict):
+    """Why not: the error that the submit would get."""
+
+    code: str
+    message: str
+
+
+class EstimateBudget(TypedDict):
+    left: int
+    renews_at: str
+
+
+class Estimate(TypedDict):
+    """What a submit would hold, and whether it would be accepted."""
+
+    object: Literal["estimate"]
+    credits: int
+    """What the submit would hold."""
+    accepted: bool
+    """Whether the submit would be accepted now."""
+    reason: NotRequired[EstimateReason]
+    """Why not: the error that the submit would get."""
+    credits_available: int
+    """Credits of the account that are not held."""
+    budget: EstimateBudget | None
+    """What is left of the budget of the API key. Null: it has none."""
+    expected_seconds: int
+    """The usual duration of the model, and what of the account waits before it now."""
 
 
 class TaskOutputAsset(TypedDict):
@@ -513,7 +567,3 @@ class ListDeliveriesQuery(TypedDict):
 class RegisterWebhookBody(TypedDict):
     url: str
     events: NotRequired[list[Literal["task.succeeded", "task.failed", "account.balance_low", "key.budget_reached"]]]
-
-
-class Estimate(TypedDict):
-    credits: int

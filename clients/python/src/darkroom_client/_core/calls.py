@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import ssl
 import time
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, TypeVar, cast
 
 import httpx
 
@@ -26,6 +28,11 @@ _SLOWEST_BYTES_PER_SECOND = 50_000
 _FIRST_PAUSE_SECONDS = 1.0
 _PAUSE_SECONDS_MAX = 30.0
 _LATENESS = 0.1
+_TIMER_SECONDS = 0.01
+_PERMANENT = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.TooManyRedirects)
+
+NO_ANSWER = (httpx.RequestError, httpx.InvalidURL)
+"""What httpx raises in the place of an answer."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,8 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes | None = None
     """The body as it is sent, the same at every repeat."""
+    answer_has: str | None = None
+    """A field of the answer, by which it is known from that of a proxy on the way."""
     once: bool = False
     """True when a second request would do a second thing: then only a refusal is repeated."""
     held_seconds: float = 0
@@ -56,8 +65,14 @@ class Reply:
     headers: httpx.Headers
     content: bytes
 
-    def json(self) -> Any:
-        return json.loads(self.content)
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        """The JSON object in it. Empty when there is none."""
+        try:
+            said = json.loads(self.content)
+        except ValueError:
+            said = None
+        return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,9 @@ class Limits:
     ends_at: float
 
     def left_seconds(self) -> float:
-        return max(0.0, self.ends_at - time.monotonic())
+        left = self.ends_at - time.monotonic()
+        # A timer may fire a little early.
+        return left if left > _TIMER_SECONDS else 0.0
 
     def over(self) -> DarkroomError:
         return DarkroomError(f"The call took longer than {self.timeout_ms:g} ms.", code="timeout")
@@ -128,31 +145,32 @@ def attempt(call: Call, limits: Limits, number: int = 1) -> Steps[Reply | Failed
     """Sends a call once."""
     started_at = time.monotonic()
     reply: Reply | None = None
-    seconds_max = min(call.answer_seconds_max, limits.left_seconds())
     try:
-        reply = yield Send(call, seconds_max)
+        reply = yield Send(call, min(call.answer_seconds_max, limits.left_seconds()))
         assert reply is not None
-        failed = _fault_of(call, reply)
-    except (httpx.TransportError, httpx.InvalidURL) as error:
-        failed = unanswered(error)
-        if limits.left_seconds() == 0:
-            failed = replace(failed, error=limits.over(), may_repeat=False)
+        tried = _fault_of(call, reply) or reply
+    except NO_ANSWER as error:
+        tried = unanswered(error, limits)
+    tell(limits, call, number, started_at, reply, tried)
+    return tried
+
+
+def tell(
+    limits: Limits, call: Call, number: int, started_at: float, reply: Reply | None, tried: Reply | Failed
+) -> None:
+    """Tells of one try."""
     if limits.on_try is not None:
         limits.on_try(
             Try(
                 method=call.method,
-                path=call.path.split("?")[0],
+                path=re.split("[?#]", call.path)[0],
                 number=number,
                 duration_ms=(time.monotonic() - started_at) * 1000,
                 status=None if reply is None else reply.status,
                 headers=None if reply is None else reply.headers,
-                code=None if failed is None else failed.error.code,
+                code=tried.error.code if isinstance(tried, Failed) else None,
             )
         )
-    if failed is not None:
-        return failed
-    assert reply is not None
-    return reply
 
 
 def send(call: Call, limits: Limits) -> Steps[Reply]:
@@ -194,7 +212,7 @@ def retry_after_seconds(headers: httpx.Headers) -> float | None:
     A date is compared with the answer's own, because the clock here may be wrong.
     """
     text = str(headers.get("retry-after", ""))
-    if text.isdigit():
+    if text.isdecimal():
         return float(text)
     try:
         until, now = parsedate_to_datetime(text), parsedate_to_datetime(headers.get("date", ""))
@@ -203,40 +221,47 @@ def retry_after_seconds(headers: httpx.Headers) -> float | None:
         return None
 
 
-def unanswered(error: Exception) -> Failed:
-    is_certificate = isinstance(error.__cause__, ssl.SSLError) or "CERTIFICATE" in str(error)
-    is_permanent = is_certificate or isinstance(
-        error, (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.LocalProtocolError)
-    )
-    was_never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
+def unanswered(error: Exception, limits: Limits) -> Failed:
+    """What a call without an answer means."""
+    never_sent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, *_PERMANENT)
+    is_permanent = isinstance(error, _PERMANENT) or _is_wrong_tls(error)
+    is_over = limits.left_seconds() == 0
     code = "no_answer" if isinstance(error, httpx.TimeoutException) else "connection_failed"
-    failure = DarkroomError(f"No answer arrived: {type(error).__name__}.", code=code)
+    message = f"No answer arrived: {type(error).__name__}."
+    failure = limits.over() if is_over else DarkroomError(message, code=code)
     failure.__cause__ = error
     return Failed(
         failure,
-        may_repeat=not is_permanent,
-        is_lost=not is_permanent and not was_never_sent,
+        may_repeat=not is_permanent and not is_over,
+        is_lost=not isinstance(error, never_sent),
         asked_seconds=None,
     )
+
+
+def _is_wrong_tls(error: Exception) -> bool:
+    """Whether the certificate or the protocol is wrong. A handshake that ends in its middle may succeed later."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    passing = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+    return isinstance(error, httpx.ConnectError) and cause is not None and not isinstance(cause, passing)
 
 
 def _fault_of(call: Call, reply: Reply) -> Failed | None:
     if not 200 <= reply.status < 300:
         return refusal_of(reply)
-    if call.path.startswith("/"):
-        try:
-            json.loads(reply.content)
-        except ValueError:
-            # A proxy on the way may have answered. Whether the service got the call nobody knows.
-            message = "The answer is not JSON. Does the address lead to the service?"
-            error = DarkroomError(message, code="answer_not_read", status=reply.status)
-            return Failed(error, may_repeat=True, is_lost=True, asked_seconds=None)
-    return None
+    is_answer = call.answer_has in reply.body if call.answer_has is not None else reply.body != {}
+    if is_answer or not call.path.startswith("/"):
+        return None
+    # A proxy on the way may have answered. Whether the service got the call nobody knows.
+    message = "The answer is not the service's. Does the address lead to it?"
+    error = DarkroomError(message, code="answer_not_read", status=reply.status)
+    return Failed(error, may_repeat=True, is_lost=True, asked_seconds=None)
 
 
 def refusal_of(reply: Reply) -> Failed:
     status, headers = reply.status, reply.headers
-    said = _error_in(reply.content)
+    said = _error_in(reply)
     message = said.get("message", f"The answer was HTTP {status}.")
     code = said.get("code")
     if 300 <= status < 400:
@@ -259,11 +284,8 @@ def refusal_of(reply: Reply) -> Failed:
     )
 
 
-def _error_in(content: bytes) -> dict[str, str]:
+def _error_in(reply: Reply) -> dict[str, str]:
     """Reads an error envelope. A proxy on the way may have answered anything."""
-    try:
-        error: dict[str, Any] = json.loads(content)["error"]
-        known = {name: error.get(name) for name in ("message", "code", "param")}
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return {}
-    return {name: value for name, value in known.items() if isinstance(value, str)}
+    error = reply.body.get("error")
+    known = cast("dict[str, Any]", error) if isinstance(error, dict) else {}
+    return {name: known[name] for name in ("message", "code", "param") if isinstance(known.get(name), str)}

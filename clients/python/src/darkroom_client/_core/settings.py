@@ -4,11 +4,9 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
-
-import httpx
 
 from .calls import Call, Limits, Try
 from .errors import wrong_value
@@ -16,6 +14,7 @@ from .errors import wrong_value
 VERSION = "0.1.0"
 
 _CONNECT_SECONDS_MAX = 10.0
+_TIMEOUT_SECONDS_MIN = 0.001
 
 
 @dataclass(frozen=True)
@@ -23,18 +22,17 @@ class Settings:
     """What a client was made with."""
 
     base_url: str
-    api_key: str
+    api_key: str = field(repr=False)
     timeout_ms: float
     retries_max: int
     on_try: Callable[[Try], None] | None
 
-    def limits(self, timeout_ms: float | None, retries_max: int | None = None) -> Limits:
+    def limits(self, timeout_ms: float | None) -> Limits:
         """Begins a call: its deadline holds for all requests that it makes."""
         timeout_ms = self.timeout_ms if timeout_ms is None else timeout_ms
-        retries_max = self.retries_max if retries_max is None else retries_max
-        return Limits(timeout_ms, retries_max, self.on_try, time.monotonic() + timeout_ms / 1000)
+        return Limits(timeout_ms, self.retries_max, self.on_try, time.monotonic() + timeout_ms / 1000)
 
-    def request(self, call: Call, silence_seconds: float) -> RequestArguments:
+    def request(self, call: Call, seconds_max: float) -> RequestArguments:
         """Returns what httpx sends for a call. The key goes to the service alone."""
         is_ours = call.path.startswith("/")
         headers = dict(call.headers)
@@ -48,10 +46,27 @@ class Settings:
             "url": self.base_url + call.path if is_ours else call.path,
             "headers": headers,
             "content": call.body,
-            "timeout": httpx.Timeout(silence_seconds, connect=min(_CONNECT_SECONDS_MAX, silence_seconds)),
+            "extensions": {"timeout": _TimeLeft(seconds_max)},
             # A redirect would lose the body of a POST, or take it to a stranger. Images may redirect.
             "follow_redirects": not is_ours,
         }
+
+
+class _TimeLeft(Mapping[str, float]):
+    """How long httpx lets each phase of a request take: what is left when it begins. Its own timeouts add up."""
+
+    def __init__(self, seconds: float) -> None:
+        self._ends_at = time.monotonic() + seconds
+
+    def __getitem__(self, phase: str) -> float:
+        left = max(_TIMEOUT_SECONDS_MIN, self._ends_at - time.monotonic())
+        return min(left, _CONNECT_SECONDS_MAX) if phase == "connect" else left
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("connect", "read", "write", "pool"))
+
+    def __len__(self) -> int:
+        return 4
 
 
 class RequestArguments(TypedDict):
@@ -59,7 +74,7 @@ class RequestArguments(TypedDict):
     url: str
     headers: dict[str, str]
     content: bytes | None
-    timeout: httpx.Timeout
+    extensions: dict[str, Any]
     follow_redirects: bool
 
 

@@ -37,14 +37,17 @@ def read_sources(sources: Sequence[SourceImage]) -> list[InputImage]:
 def _bytes_of(source: SourceImage, param: str) -> bytes:
     if isinstance(source, (str, os.PathLike)):
         with Path(source).open("rb") as file:
-            content = file.read(_IMAGE_BYTES_MAX + 1)
-    elif isinstance(source, (bytes, bytearray, memoryview)):
-        content = bytes(source)
+            return _bytes_of(file, param)
+    content = bytearray()
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        content += source
     else:
-        content = source.read(_IMAGE_BYTES_MAX + 1)
+        # A pipe gives less than it is asked for.
+        while len(content) <= _IMAGE_BYTES_MAX and (piece := source.read(_IMAGE_BYTES_MAX + 1)):
+            content += piece
     if len(content) > _IMAGE_BYTES_MAX:
         raise wrong_value(param, "has more than 20 MiB")
-    return content
+    return bytes(content)
 
 
 def _type_of(content: bytes, param: str) -> Literal["image/png", "image/jpeg", "image/webp"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict, cast
 from urllib.parse import quote, urlencode
@@ -19,9 +20,12 @@ from .calls import (
     Steps,
     attempt,
     pause_seconds,
+    refusal_of,
     retry_after_seconds,
     send,
     sleep,
+    tell,
+    unanswered,
 )
 from .errors import DarkroomError, wrong_value
 from ..api_types import Task, TaskAccepted
@@ -29,9 +33,8 @@ from ..api_types import Task, TaskAccepted
 _HOLD_SECONDS_MAX = 60
 _POLL_SECONDS = 3.0
 _ENDS = ("succeeded", "failed", "expired")
-
-EVENT_SILENCE_SECONDS = 45.0
-"""The service sends a comment each 15 s."""
+_SILENCE_SECONDS_MAX = 45.0
+"""Of a stream of events: the service sends a comment each 15 s."""
 
 
 class TaskRecord(Task):
@@ -76,11 +79,11 @@ def ask(method: str, path: str, limits: Limits, body: object = None, *, once: bo
     """Makes a call, and returns the body of its answer."""
     content = None if body is None else json.dumps(body).encode()
     reply = yield from send(Call(method, path, body=content, once=once), limits)
-    return reply.json()
+    return reply.body
 
 
 def ask_record(method: str, path: str, limits: Limits) -> Steps[TaskRecord]:
-    return _record_of((yield from send(Call(method, path), limits)))
+    return _record_of((yield from send(Call(method, path, answer_has="status"), limits)))
 
 
 def page(path: str, query: Mapping[str, Any], after: str | None, limits: Limits) -> Steps[Any]:
@@ -94,10 +97,10 @@ def submit(request: Mapping[str, Any], key: str | None, limits: Limits) -> Steps
     if re.fullmatch(r"[ -~]{1,255}", key) is None:
         raise wrong_value("idempotency_key", "takes 1 to 255 characters of ASCII")
     body = json.dumps(request).encode()
-    call = Call("POST", "/v1/images/tasks", {"idempotency-key": key}, body)
+    call = Call("POST", "/v1/images/tasks", {"idempotency-key": key}, body, answer_has="task_id")
     reply = yield from send(call, limits)
     accepted = {
-        **reply.json(),
+        **reply.body,
         "idempotency_key": key,
         "idempotent_replayed": reply.headers.get("idempotent-replayed") == "true",
         "credits_held": int(reply.headers.get("x-credits-held", "0")),
@@ -125,14 +128,13 @@ def wait(task_id: str, limits: Limits, on_progress: OnProgress | None, poll_ms: 
             failures = 0
             record = _record_of(tried)
             if on_progress is not None:
-                on_progress({"task_id": task_id, "status": record["status"], "progress": int(record["progress"])})
+                on_progress({"task_id": task_id, "status": record["status"], "progress": record["progress"]})
             if has_ended(record):
                 return record
             if "preference-applied" not in tried.headers:
                 yield from sleep(max(poll_seconds, retry_after_seconds(tried.headers) or 0), limits)
     except DarkroomError as error:
-        error.task_id = error.task_id or task_id
-        raise
+        raise _knowing(error, task_id)
 
 
 def make_image(
@@ -199,50 +201,86 @@ def pause_after(failed: Failed | None, failures: int, limits: Limits) -> Steps[N
 
 
 class Events:
-    """Reads the events of a task, line by line, and knows where to resume.
+    """Reads the events of a task, and knows where to resume.
 
     https://html.spec.whatwg.org/multipage/server-sent-events.html
     """
 
-    def __init__(self, task_id: str) -> None:
-        self.task_id = task_id
-        self.failures = 0
+    def __init__(self, task_id: str, limits: Limits) -> None:
+        self.has_ended = False
+        self._task_id = task_id
+        self._limits = limits
         self._last_id: str | None = None
-        self._lines: list[str] = []
+        self._failures = 0
+        self._failed: Failed | None = None
+        self._rest = b""
 
-    def call(self) -> Call:
-        """The request that begins or resumes the stream."""
-        self._lines = []
+    def begin(self) -> tuple[Call, float]:
+        """The request that begins or resumes the stream, and how long the stream may be silent."""
         headers = {} if self._last_id is None else {"last-event-id": self._last_id}
-        return Call("GET", task_path(self.task_id, "/events"), headers)
+        self._call = Call("GET", task_path(self._task_id, "/events"), headers)
+        self._began_at = time.monotonic()
+        self._failed = None
+        self._rest = b""
+        return self._call, min(_SILENCE_SECONDS_MAX, self._limits.left_seconds())
 
-    def take(self, line: str) -> TaskRecord | None:
-        """Returns the record of the event that this line ends, if it ends one."""
-        if line != "":
-            self._lines.append(line)
-            return None
-        fields = [each.split(":", 1) for each in self._lines if not each.startswith(":") and ":" in each]
-        self._lines = []
-        data = "\n".join(value.removeprefix(" ") for name, value in fields if name == "data")
+    def answered(self, reply: Reply) -> bool:
+        """Whether events follow the head of an answer. 204: the end was seen."""
+        self.has_ended = reply.status == 204
+        self._failed = None if reply.status in (200, 204) else refusal_of(reply)
+        tell(self._limits, self._call, self._failures + 1, self._began_at, reply, self._failed or reply)
+        return reply.status == 200
+
+    def broke(self, error: Exception, reply: Reply | None) -> None:
+        self._failed = unanswered(error, self._limits)
+        if reply is None:
+            tell(self._limits, self._call, self._failures + 1, self._began_at, None, self._failed)
+
+    def take(self, chunk: bytes) -> list[TaskRecord]:
+        """Returns the records of the events that end in a chunk."""
+        if self._limits.left_seconds() == 0:
+            raise _knowing(self._limits.over(), self._task_id)
+        *blocks, self._rest = re.split(rb"\r?\n\r?\n", self._rest + chunk)
+        records = [record for block in blocks if (record := self._record_in(block.decode())) is not None]
+        self.has_ended = any(has_ended(record) for record in records)
+        return records
+
+    def _record_in(self, block: str) -> TaskRecord | None:
+        lines = [re.fullmatch(r"(\w+): ?(.*)", line) for line in re.split(r"\r?\n", block)]
+        fields = [line.groups() for line in lines if line is not None]
+        data = "\n".join(value for name, value in fields if name == "data")
         if data == "":
             return None
-        self._last_id = next((v.strip() for name, v in reversed(fields) if name == "id"), self._last_id)
-        self.failures = 0
+        self._failures = 0
+        self._last_id = next((value for name, value in fields if name == "id"), self._last_id)
         return cast(TaskRecord, json.loads(data))
+
+    def pause(self) -> Steps[None]:
+        """Waits before the stream is resumed."""
+        self._failures += 1
+        try:
+            yield from pause_after(self._failed, self._failures, self._limits)
+        except DarkroomError as error:
+            raise _knowing(error, self._task_id)
 
 
 def _lookup(task_id: str, hold_seconds: int, limits: Limits) -> Call:
     seconds = min(hold_seconds, int(limits.left_seconds()) + 1)
     headers = {"prefer": f"wait={seconds}"} if seconds > 0 else {}
-    return Call("GET", task_path(task_id), headers, held_seconds=seconds)
+    return Call("GET", task_path(task_id), headers, answer_has="status", held_seconds=seconds)
 
 
 def _record_of(reply: Reply) -> TaskRecord:
-    record = cast(TaskRecord, reply.json())
+    record = cast(TaskRecord, reply.body)
     charged = reply.headers.get("x-credits-charged")
     if charged is not None:
         record["credits_charged"] = int(charged)
     return record
+
+
+def _knowing(error: DarkroomError, task_id: str) -> DarkroomError:
+    error.task_id = error.task_id or task_id
+    return error
 
 
 def _gone(task_id: str) -> DarkroomError:

@@ -178,7 +178,7 @@ describe('the 25 points of a client that buys images, in TypeScript', () => {
     const { darkroom } = await connect()
     const prompt = 'point 9 [sim:hold]'
     const error = await failure(
-      darkroom.images.generate({ model, prompt }, { timeoutMs: 1_500, idempotencyKey: 'nine' }),
+      darkroom.images.generate({ model, prompt }, { timeoutMs: 1_500.5, idempotencyKey: 'nine' }),
     )
     expect(error).toMatchObject({ code: 'timeout', idempotencyKey: 'nine' })
     const taskId = error.taskId ?? ''
@@ -493,7 +493,12 @@ it('calls every operation of the API but those that it leaves to others', async 
   await picture.bytes()
   await Array.fromAsync(tasks.follow(task_id))
   expect(await tasks.result(task_id)).toHaveProperty('data')
-  await darkroom.estimate({ model, action: 'generate', prompt: 'all' }).catch(() => undefined)
+  const wanted = { model, action: 'edit', prompt: 'all' } as const
+  const estimate = await darkroom.estimate({
+    ...wanted,
+    input_images: [{ mime_type: 'image/png' }],
+  })
+  expect(estimate).toMatchObject({ accepted: true, credits: picture.task.credits_charged })
   expect((await failure(tasks.cancel(task_id))).code).toBe('task_not_cancellable')
   expect(await Array.fromAsync(tasks.list({ status: 'succeeded' }))).toHaveLength(2)
   expect((await darkroom.models.list()).data.length).toBeGreaterThan(5)

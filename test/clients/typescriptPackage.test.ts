@@ -1,5 +1,7 @@
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeTypes } from '../../clients/typescript/makeTypes.ts'
 import { runCommand } from '../../src/dev/command.ts'
@@ -104,6 +106,20 @@ describe('the package of the TypeScript client', () => {
       await picture.save('packed.png')`
     await run(process.execPath, ['--input-type=module', '-e', script])
     expect(readFileSync(join(project, 'packed.png')).subarray(1, 4).toString()).toBe('PNG')
+  })
+
+  it('brings the MCP server as a command', async () => {
+    const client = new Client({ name: 'test', version: '1.0.0' })
+    const command = join(project, 'node_modules/.bin/darkroom-client')
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      DARKROOM_URL: service.url,
+      DARKROOM_API_KEY: secret,
+    }
+    await client.connect(new StdioClientTransport({ command, args: ['mcp'], env }))
+    expect((await client.listTools()).tools.length).toBe(5)
+    await client.close()
+    expect(readFileSync(join(installed, 'dist/cli.licenses.txt'), 'utf8')).toContain('hono')
   })
 
   it('24 is one core for every runtime: it makes and edits an image in Chromium too', async ({

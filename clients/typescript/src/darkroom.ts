@@ -1,4 +1,11 @@
-import type { Account, GetUsageQuery, ModelList, TaskRequest, Usage } from './apiTypes.ts'
+import type {
+  Account,
+  Estimate,
+  EstimateRequest,
+  GetUsageQuery,
+  ModelList,
+  Usage,
+} from './apiTypes.ts'
 import type { CallOptions } from './callOptions.ts'
 import { createCaller, pathWith } from './callOptions.ts'
 import { createImages } from './images.ts'
@@ -23,16 +30,6 @@ export type DarkroomOptions = {
   readonly onTry?: ((seen: Try) => void) | undefined
 }
 
-/** What a request would cost, and what stands in its way now. */
-export type Estimate = {
-  readonly credits: number
-  readonly accepted: boolean
-  readonly reason?: { readonly code: string; readonly message: string }
-  readonly credits_available: number
-  readonly budget: { readonly left: number; readonly renews_at: string } | null
-  readonly expected_seconds: number
-}
-
 const defaultTimeoutMs = 45 * 60_000
 const defaultRetriesMax = 4
 
@@ -50,7 +47,7 @@ export class Darkroom {
     readonly get: (query?: GetUsageQuery, options?: CallOptions) => Promise<Usage>
   }
   /** Says what a request would cost, and whether it would be accepted now. It buys nothing. */
-  readonly estimate: (request: TaskRequest, options?: CallOptions) => Promise<Estimate>
+  readonly estimate: (request: EstimateRequest, options?: CallOptions) => Promise<Estimate>
 
   constructor(options: DarkroomOptions = {}) {
     const transport = createTransport({

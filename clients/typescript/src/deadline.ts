@@ -16,7 +16,7 @@ const timerMsMax = 2 ** 31 - 1
 /** Begins a deadline. It knows nothing of the clock's time of day, which may be wrong or set meanwhile. */
 export function openDeadline({ signal: given, timeoutMs }: DeadlineOptions) {
   const endsAtMs = performance.now() + timeoutMs
-  const timer = AbortSignal.timeout(Math.max(0, Math.min(timeoutMs, timerMsMax)))
+  const timer = AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(timeoutMs, timerMsMax))))
   const signal = given === undefined ? timer : AbortSignal.any([given, timer])
 
   /** Returns why the call is over, or `undefined` while it is not. */

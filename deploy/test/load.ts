@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 
@@ -15,6 +16,7 @@ export function startLoad(url: string, key: string, perSecond: number) {
   const failures: string[] = []
   const calls: Promise<void>[] = []
   const prompts: string[] = []
+  const name = randomUUID()
   const taskIds: string[] = []
   const stopping = new AbortController()
 
@@ -42,7 +44,7 @@ export function startLoad(url: string, key: string, perSecond: number) {
     while (!stopping.signal.aborted) {
       const due = ((performance.now() - startedAtMs) / 1_000) * perSecond
       while (calls.length < due) {
-        const prompt = `roll ${calls.length}`
+        const prompt = `${name} ${calls.length}`
         prompts.push(prompt)
         calls.push(send(calls.length % 2 === 0, prompt))
       }

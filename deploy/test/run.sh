@@ -2,7 +2,7 @@
 # Runs docker-compose.yml for real, as root on Linux: Debian's Docker daemon and `docker compose` in a network namespace of
 # their own, because the file fixes its ports, on stand-ins of the base images that are made from packages (standIns.sh).
 # It prints each step with its time, and ends with 1 when a step fails or when Docker cannot run here.
-#   deploy/test/run.sh [STEP…]      steps: starts, image, roll, daemon, scale. All unless named.
+#   deploy/test/run.sh [--quick]      --quick: one first start instead of five
 set -eu
 cd "$(dirname "$0")/../.."
 cannot() { echo "Docker cannot run here: $1" >&2; exit 1; }
@@ -20,6 +20,7 @@ clean() {
   iptables -t nat -D POSTROUTING -s 10.213.1.0/24 -j MASQUERADE 2>/dev/null || true
 }
 trap clean EXIT
+trap 'exit 1' INT TERM
 ip netns add $net
 ip link add $link type veth peer name inside netns $net
 ip addr add 10.213.1.1/24 dev $link

@@ -19,7 +19,7 @@ docker image inspect darkroom-stand-in >/dev/null 2>&1 || {
 # stand_in NAME: builds from standIns/NAME.Dockerfile and this folder.
 stand_in() {
   docker build --quiet --file "$here/$1.Dockerfile" --tag "$(named "$2")" . >/dev/null
-  echo "$(named "$2")"
+  named "$2"
 }
 cp "$here"/* .
 cp /etc/ssl/certs/ca-certificates.crt .

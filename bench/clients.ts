@@ -96,7 +96,7 @@ async function faultOf(
       // LiteLLM would fetch a table of prices.
       LITELLM_LOCAL_MODEL_COST_MAP: 'True',
       DARKROOM_URL: url,
-      DARKROOM_KEY: client.authorization.replace('Bearer ', ''),
+      DARKROOM_API_KEY: client.authorization.replace('Bearer ', ''),
       PROMPT: prompt,
       SOURCE: join(folder, 'source.png'),
     },

@@ -1,12 +1,12 @@
 // Makes one image with a library for JavaScript: node javascript.mjs LIBRARY OPERATION
 //
-// DARKROOM_URL and DARKROOM_KEY name the service. PROMPT is the prompt, SOURCE the PNG that an edit changes.
+// DARKROOM_URL and DARKROOM_API_KEY name the service. PROMPT is the prompt, SOURCE the PNG that an edit changes.
 // It prints the image as one line of Base64. clients.ts copies this file beside the libraries that it installs.
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 
 const [library, operation] = process.argv.slice(2)
-const { DARKROOM_URL: url, DARKROOM_KEY: key, PROMPT: prompt, SOURCE: source } = process.env
+const { DARKROOM_URL: url, DARKROOM_API_KEY: key, PROMPT: prompt, SOURCE: source } = process.env
 const model = 'familyb-image-2-vip'
 const size = '1024x1024'
 const isEdit = operation.includes('edit')

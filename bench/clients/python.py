@@ -1,6 +1,6 @@
 """Makes one image with a library for Python: python3 python.py LIBRARY OPERATION
 
-DARKROOM_URL and DARKROOM_KEY name the service. PROMPT is the prompt, SOURCE the PNG that an edit changes. It
+DARKROOM_URL and DARKROOM_API_KEY name the service. PROMPT is the prompt, SOURCE the PNG that an edit changes. It
 prints the image as one line of Base64. clients.ts runs this file with the libraries that it installs.
 """
 
@@ -11,7 +11,7 @@ import sys
 import uuid
 
 library, operation = sys.argv[1:]
-url, key, source = (os.environ[name] for name in ("DARKROOM_URL", "DARKROOM_KEY", "SOURCE"))
+url, key, source = (os.environ[name] for name in ("DARKROOM_URL", "DARKROOM_API_KEY", "SOURCE"))
 MODEL = "familyb-image-2-vip"
 FIELDS = {"prompt": os.environ["PROMPT"], "size": "1024x1024"}
 is_edit = "edit" in operation

@@ -3,7 +3,7 @@
 # up to 16.
 set -eu
 base=${DARKROOM_URL:-http://127.0.0.1:8080}
-auth="Authorization: Bearer ${DARKROOM_KEY:?set DARKROOM_KEY}"
+auth="Authorization: Bearer ${DARKROOM_API_KEY:?set DARKROOM_API_KEY}"
 image=${IMAGE:?set IMAGE to a PNG file}
 
 # The image goes through a file, because a command line is too short for it.

@@ -2,7 +2,7 @@
 # Follows a task by server-sent events until it has ended.
 set -eu
 base=${DARKROOM_URL:-http://127.0.0.1:8080}
-auth="Authorization: Bearer ${DARKROOM_KEY:?set DARKROOM_KEY}"
+auth="Authorization: Bearer ${DARKROOM_API_KEY:?set DARKROOM_API_KEY}"
 
 task=$(curl -sS --fail-with-body --retry 5 --retry-all-errors "$base/v1/images/tasks" -H "$auth" \
   -H 'Content-Type: application/json' -H "Idempotency-Key: events-$(date +%s)-$$" \

@@ -2,7 +2,7 @@
 # Sends one submit twice, as after a lost answer: both name the same task, and one is paid for.
 set -eu
 base=${DARKROOM_URL:-http://127.0.0.1:8080}
-auth="Authorization: Bearer ${DARKROOM_KEY:?set DARKROOM_KEY}"
+auth="Authorization: Bearer ${DARKROOM_API_KEY:?set DARKROOM_API_KEY}"
 key="order-$(date +%s)-$$"
 
 submit() {

@@ -2,7 +2,7 @@
 # Waits for a task with `Prefer: wait`: each lookup is held until the task has ended, for 30 seconds at most.
 set -eu
 base=${DARKROOM_URL:-http://127.0.0.1:8080}
-auth="Authorization: Bearer ${DARKROOM_KEY:?set DARKROOM_KEY}"
+auth="Authorization: Bearer ${DARKROOM_API_KEY:?set DARKROOM_API_KEY}"
 
 task=$(curl -sS --fail-with-body --retry 5 --retry-all-errors "$base/v1/images/tasks" -H "$auth" \
   -H 'Content-Type: application/json' -H "Idempotency-Key: wait-$(date +%s)-$$" \

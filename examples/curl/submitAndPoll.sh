@@ -1,9 +1,9 @@
 #!/bin/sh
 # Submits a task, polls it with a deadline, and downloads the image.
-# Needs curl and jq. DARKROOM_KEY is your API key.
+# Needs curl and jq. DARKROOM_API_KEY is your API key.
 set -eu
 base=${DARKROOM_URL:-http://127.0.0.1:8080}
-auth="Authorization: Bearer ${DARKROOM_KEY:?set DARKROOM_KEY}"
+auth="Authorization: Bearer ${DARKROOM_API_KEY:?set DARKROOM_API_KEY}"
 
 # --retry repeats after network errors, 408, 429 and 5xx, and obeys Retry-After. The Idempotency-Key makes that
 # safe: every try is the same task.

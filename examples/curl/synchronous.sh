@@ -2,7 +2,7 @@
 # Generates an image and edits it, each in one call that waits for the image. Family B.
 set -eu
 base=${DARKROOM_URL:-http://127.0.0.1:8080}
-auth="Authorization: Bearer ${DARKROOM_KEY:?set DARKROOM_KEY}"
+auth="Authorization: Bearer ${DARKROOM_API_KEY:?set DARKROOM_API_KEY}"
 
 # A call may take minutes, so its timeout is long. Send it again with the same key when the connection breaks.
 curl -sS --fail-with-body --max-time 300 "$base/v1/images/generations" -H "$auth" \

@@ -2,7 +2,7 @@
 # Generates an image with generateContent. Family A.
 set -eu
 base=${DARKROOM_URL:-http://127.0.0.1:8080}
-auth="Authorization: Bearer ${DARKROOM_KEY:?set DARKROOM_KEY}"
+auth="Authorization: Bearer ${DARKROOM_API_KEY:?set DARKROOM_API_KEY}"
 
 curl -sS --fail-with-body --max-time 300 "$base/v1beta/models/familya-3-pro-image:generateContent" \
   -H "$auth" -H 'Content-Type: application/json' -H "Idempotency-Key: v1beta-$(date +%s)-$$" -d '{

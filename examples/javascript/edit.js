@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const base = process.env.DARKROOM_URL ?? 'http://127.0.0.1:8080'
-const authorization = `Bearer ${process.env.DARKROOM_KEY}`
+const authorization = `Bearer ${process.env.DARKROOM_API_KEY}`
 
 const submitted = await fetch(`${base}/v1/images/tasks`, {
   method: 'POST',

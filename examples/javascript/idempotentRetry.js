@@ -10,7 +10,7 @@ function submit(prompt) {
   return fetch(`${base}/v1/images/tasks`, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${process.env.DARKROOM_KEY}`,
+      authorization: `Bearer ${process.env.DARKROOM_API_KEY}`,
       'content-type': 'application/json',
       'idempotency-key': key,
     },

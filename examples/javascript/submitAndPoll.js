@@ -1,10 +1,10 @@
-// Submits a task, polls it with a deadline, and downloads the image. DARKROOM_KEY is your API key.
+// Submits a task, polls it with a deadline, and downloads the image. DARKROOM_API_KEY is your API key.
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const base = process.env.DARKROOM_URL ?? 'http://127.0.0.1:8080'
-const authorization = `Bearer ${process.env.DARKROOM_KEY}`
+const authorization = `Bearer ${process.env.DARKROOM_API_KEY}`
 const triesMax = 5
 
 /** Sends a request at most five times. Each try of a submit has the same key, so it is the same task. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 
 const base = process.env.DARKROOM_URL ?? 'http://127.0.0.1:8080'
-const authorization = `Bearer ${process.env.DARKROOM_KEY}`
+const authorization = `Bearer ${process.env.DARKROOM_API_KEY}`
 
 /** A call may take minutes. When the connection breaks, send the call again with the same key. */
 async function call(path, body, headers = {}) {

@@ -6,7 +6,7 @@ const base = process.env.DARKROOM_URL ?? 'http://127.0.0.1:8080'
 const answer = await fetch(`${base}/v1beta/models/familya-3-pro-image:generateContent`, {
   method: 'POST',
   headers: {
-    authorization: `Bearer ${process.env.DARKROOM_KEY}`,
+    authorization: `Bearer ${process.env.DARKROOM_API_KEY}`,
     'content-type': 'application/json',
     'idempotency-key': randomUUID(),
   },

@@ -12,7 +12,7 @@ import requests
 
 base = os.environ.get("DARKROOM_URL", "http://127.0.0.1:8080")
 session = requests.Session()
-session.headers["Authorization"] = f"Bearer {os.environ['DARKROOM_KEY']}"
+session.headers["Authorization"] = f"Bearer {os.environ['DARKROOM_API_KEY']}"
 
 with open(os.environ["IMAGE"], "rb") as file:
     data = base64.b64encode(file.read()).decode()

@@ -9,7 +9,7 @@ import requests
 
 base = os.environ.get("DARKROOM_URL", "http://127.0.0.1:8080")
 session = requests.Session()
-session.headers["Authorization"] = f"Bearer {os.environ['DARKROOM_KEY']}"
+session.headers["Authorization"] = f"Bearer {os.environ['DARKROOM_API_KEY']}"
 
 accepted = session.post(
     f"{base}/v1/images/tasks",

@@ -7,7 +7,7 @@ import requests
 
 base = os.environ.get("DARKROOM_URL", "http://127.0.0.1:8080")
 headers = {
-    "Authorization": f"Bearer {os.environ['DARKROOM_KEY']}",
+    "Authorization": f"Bearer {os.environ['DARKROOM_API_KEY']}",
     # Make the key when you decide to buy the image, keep it with your order, and send it with every try.
     "Idempotency-Key": str(uuid.uuid4()),
 }

@@ -1,4 +1,4 @@
-"""Submits a task, polls it with a deadline, and downloads the image. DARKROOM_KEY is your API key."""
+"""Submits a task, polls it with a deadline, and downloads the image. DARKROOM_API_KEY is your API key."""
 
 import os
 import time
@@ -8,7 +8,7 @@ import requests
 
 base = os.environ.get("DARKROOM_URL", "http://127.0.0.1:8080")
 session = requests.Session()
-session.headers["Authorization"] = f"Bearer {os.environ['DARKROOM_KEY']}"
+session.headers["Authorization"] = f"Bearer {os.environ['DARKROOM_API_KEY']}"
 
 
 def send(method, path, **options):

@@ -7,7 +7,7 @@ import uuid
 import requests
 
 base = os.environ.get("DARKROOM_URL", "http://127.0.0.1:8080")
-authorization = {"Authorization": f"Bearer {os.environ['DARKROOM_KEY']}"}
+authorization = {"Authorization": f"Bearer {os.environ['DARKROOM_API_KEY']}"}
 
 
 def call(path, **body):

@@ -10,7 +10,7 @@ base = os.environ.get("DARKROOM_URL", "http://127.0.0.1:8080")
 answer = requests.post(
     f"{base}/v1beta/models/familya-3-pro-image:generateContent",
     headers={
-        "Authorization": f"Bearer {os.environ['DARKROOM_KEY']}",
+        "Authorization": f"Bearer {os.environ['DARKROOM_API_KEY']}",
         "Idempotency-Key": str(uuid.uuid4()),
     },
     json={

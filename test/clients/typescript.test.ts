@@ -4,7 +4,6 @@ import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DarkroomOptions, TaskProgress, Try } from '../../clients/typescript/src/darkroom.ts'
 import { Darkroom, DarkroomError } from '../../clients/typescript/src/darkroom.ts'
 import { pauseMs } from '../../clients/typescript/src/repeats.ts'
-import { version } from '../../clients/typescript/src/runtime.ts'
 import { bought, once } from '../support/clients/bought.ts'
 import type { Fault, Faults } from '../support/clients/faultProxy.ts'
 import { startFaultProxy } from '../support/clients/faultProxy.ts'
@@ -12,7 +11,6 @@ import { uncalledOperations } from '../support/clients/uncalledOperations.ts'
 import { redPixelPng } from '../support/images.ts'
 import { freePort } from '../support/ports.ts'
 import { calmService } from '../support/service/calmService.ts'
-import { textOf } from '../support/sourceFiles.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import { timed, until } from '../support/timing.ts'
 import { listenAnswering } from '../support/upstream/testServers.ts'
@@ -435,7 +433,6 @@ describe('the 25 points of a client that buys images, in TypeScript', () => {
     expect(proxy.seen[0]?.headers['user-agent']).toMatch(
       /^darkroom-client\/\d+\.\d+\.\d+ Node\.js\/\d+/,
     )
-    expect(JSON.parse(textOf('clients/typescript/package.json')).version).toBe(version)
   })
 })
 

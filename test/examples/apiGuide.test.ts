@@ -17,7 +17,7 @@ describe('the guide for API clients', () => {
     const probe = await runCommand('sh', ['-c', 'jq --version && curl --version'], options)
     if (!probe.ok) skip('Skipped: curl or jq is missing.')
     const { secret } = await service.account()
-    const env = { ...options.env, DARKROOM_URL: service.url, DARKROOM_KEY: secret }
+    const env = { ...options.env, DARKROOM_URL: service.url, DARKROOM_API_KEY: secret }
     const script = `set -e\n${blocks.join('\n')}`
     const run = await runCommand('sh', ['-c', script], { ...options, env })
     expect({ ok: run.ok, output: run.output }).toEqual({ ok: true, output: expect.any(String) })

@@ -38,7 +38,7 @@ describe.each(Object.entries(languages))('the examples for %s', (language, { run
       const cwd = tempFolder(onTestFinished)
       const image = join(cwd, 'source.png')
       writeFileSync(image, redPixelPng)
-      const more = { DARKROOM_URL: service.url, DARKROOM_KEY: secret, IMAGE: image }
+      const more = { DARKROOM_URL: service.url, DARKROOM_API_KEY: secret, IMAGE: image }
       const ran = await start([...run, join(folder, language, file)], more, cwd)
       expect({ ok: ran.ok, output: ran.output }).toEqual({ ok: true, output: expect.any(String) })
       const images = readdirSync(cwd).filter((name) => /^(image|edited)\.png$/.test(name))

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/dev/command.ts'
 import { createClient } from '../support/clients/client.ts'
+import { useClientsIn } from '../support/clients/clientPackages.ts'
+import { findPythonTools } from '../support/clients/pythonTools.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { redPixelPng } from '../support/images.ts'
 import { calmService } from '../support/service/calmService.ts'
@@ -20,31 +22,31 @@ const { samplesOf }: { samplesOf: (operation: Operation, base: string) => Sample
   await page('samples.js')
 
 const { PATH = '', HOME = '' } = process.env
+const tools = await findPythonTools()
+const noPython = typeof tools === 'string' ? tools : ''
+
 /**
- * How each language runs a file, a command that succeeds where the language is complete, and the line of a program
- * that runs one sample. All samples of a language run in one process, which takes a second instead of ten.
+ * What runs a file of each language, and the line of a program that runs one sample. All samples of a language run in one
+ * process, which takes a second instead of ten.
  */
 const languages = [
   {
     language: 'curl',
     ending: 'sh',
-    run: ['sh', '-e'],
-    probe: ['curl', '--version'],
-    line: (file: string, task: string) => `echo ${file}; TASK_ID=${task} sh ${file}`,
+    run: 'sh',
+    line: (file: string, task: string) => `set -e; echo ${file}; TASK_ID=${task} sh ${file}`,
   },
   {
-    language: 'JavaScript',
-    ending: 'mjs',
-    run: [process.execPath],
-    probe: ['true'],
+    language: 'TypeScript',
+    ending: 'mts',
+    run: process.execPath,
     line: (file: string, task: string) =>
       `process.env.TASK_ID = '${task}'; await import('./${file}')`,
   },
   {
     language: 'Python',
     ending: 'py',
-    run: ['python3'],
-    probe: ['python3', '-c', 'import requests'],
+    run: typeof tools === 'string' ? undefined : tools.python,
     line: (file: string, task: string) =>
       `import os, runpy; os.environ['TASK_ID'] = '${task}'; runpy.run_path('${file}')`,
   },
@@ -82,40 +84,38 @@ async function post(path: string, body?: unknown): Promise<Response> {
 }
 
 describe('the samples of the reference', () => {
-  it.each(languages)(
-    'do what they say: $language [pages-7]',
-    async ({ language, ending, run, probe, line }) => {
+  it.for(languages)(
+    'do what they say: $language [auth-6, pages-7]',
+    { timeout: 60_000 },
+    async ({ language, ending, run, line }, { skip }) => {
+      const program = run ?? skip(noPython)
       const cwd = tempFolder()
-      const start = (command: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-        runCommand(command[0] ?? '', command.slice(1), {
-          env: { PATH, HOME, ...env },
-          timeoutMs: 60_000,
-          cwd,
-        })
-      if (!(await start(probe)).ok) return console.warn(`Skipped: ${probe.join(' ')} fails here.`)
       writeFileSync(join(cwd, 'source.png'), redPixelPng)
       const webhook = await post('/v1/webhooks', { url: 'https://example.com/hook' })
       const { webhook_id: webhookId } = Object(await webhook.json())
       const tested = await post(`/v1/webhooks/${webhookId}/test`)
       const { delivery_id: deliveryId } = Object(await tested.json())
-      const program = operations.map((operation) => {
+      const lines = operations.map((operation) => {
         const file = `${operation.id}.${ending}`
         writeFileSync(join(cwd, file), samplesOf(operation, service.url)[language] ?? 'missing')
         const ends = ['cancelTask', 'deleteTask'].includes(operation.id)
         return line(file, ends ? cancelled : ended)
       })
-      writeFileSync(join(cwd, `all.${ending}`), program.join('\n'))
-      const ran = await start([...run, `all.${ending}`], {
-        DARKROOM_KEY: secret,
+      writeFileSync(join(cwd, `all.${ending}`), lines.join('\n'))
+      const env = {
+        PATH,
+        HOME,
+        ...useClientsIn(cwd),
+        DARKROOM_API_KEY: secret,
         MODEL: 'familya-3.1-flash-image',
         ASSET_URL: assetUrl,
         WEBHOOK_ID: webhookId,
         DELIVERY_ID: deliveryId,
-      })
+      }
+      const ran = await runCommand(program, [`all.${ending}`], { env, timeoutMs: 60_000, cwd })
       expect({ ok: ran.ok, output: ran.output }).toEqual({ ok: true, output: expect.any(String) })
       expect(operations.length).toBeGreaterThan(25)
       expect(readFileSync(join(cwd, 'image.png')).subarray(1, 4).toString()).toBe('PNG')
     },
-    60_000,
   )
 })

@@ -105,7 +105,7 @@ function Content({ operation, schemas }) {
 function Samples({ operation }) {
   const samples = samplesOf(operation, new URL('.', document.baseURI).href.slice(0, -1))
   const [language, setLanguage] = useState(/** @type {keyof typeof samples} */ ('curl'))
-  const choices = /** @type {const} */ (['curl', 'JavaScript', 'Python'])
+  const choices = /** @type {const} */ (['curl', 'TypeScript', 'Python'])
   return html`
     <div class="samples">
       <p class="actions">

@@ -1,10 +1,12 @@
 import { exampleBody } from './apiDocument.js'
+import { clientSamplesOf } from './clientSamples.js'
 
 /** @import { Operation } from './apiDocument.js' */
 
 /**
- * Returns a request as programs: the names are those of the languages. Every program takes the API key and what is in
- * braces in the path from the environment: `{task_id}` is `TASK_ID`. A test runs each of them.
+ * Returns a request as programs: the names are those of the languages, with the client where it has the operation. Every
+ * program takes the API key and what is in braces in the path from the environment: `{task_id}` is `TASK_ID`. A test
+ * runs each of them.
  * @param {Operation} operation
  * @param {string} base the address of the service, without a slash at its end
  */
@@ -29,7 +31,13 @@ export function samplesOf(operation, base) {
     isSigned,
     data: exampleBody(operation),
   }
-  return { curl: curlOf(sample), JavaScript: javaScriptOf(sample), Python: pythonOf(sample) }
+  return {
+    curl: curlOf(sample),
+    ...(clientSamplesOf(operation, { base, data: sample.data }) ?? {
+      TypeScript: typeScriptOf(sample),
+      Python: pythonOf(sample),
+    }),
+  }
 }
 
 /**
@@ -47,7 +55,7 @@ export function samplesOf(operation, base) {
 /** @param {Sample} sample */
 function curlOf({ method, address, needsKey, headers, isForm, isSigned, data }) {
   const options = [
-    ...(needsKey ? ['-H "Authorization: Bearer $DARKROOM_KEY"'] : []),
+    ...(needsKey ? ['-H "Authorization: Bearer $DARKROOM_API_KEY"'] : []),
     ...Object.entries(headers).map(([name, value]) => `-H '${name}: ${value}'`),
     ...(isForm
       ? [...fieldsOf(data).map((field) => `-F '${field.join('=')}'`), '-F image=@source.png']
@@ -61,11 +69,11 @@ function curlOf({ method, address, needsKey, headers, isForm, isSigned, data }) 
 }
 
 /** @param {Sample} sample */
-function javaScriptOf({ method, address, needsKey, headers, isForm, isSigned, data }) {
+function typeScriptOf({ method, address, needsKey, headers, isForm, isSigned, data }) {
   const url = variablesIn(address, (name) => `\${process.env.${name}}`)
   const fields = fieldsOf(data).map(([name, value]) => `form.set('${name}', '${value}')\n`)
   const sent = [
-    ...(needsKey ? ['Authorization: `Bearer ${process.env.DARKROOM_KEY}`'] : []),
+    ...(needsKey ? ['Authorization: `Bearer ${process.env.DARKROOM_API_KEY}`'] : []),
     ...Object.entries(headers).map(([name, value]) => `'${name}': '${value}'`),
   ]
   const body = isForm
@@ -78,7 +86,8 @@ function javaScriptOf({ method, address, needsKey, headers, isForm, isSigned, da
   ]
   const given = options.length > 0 ? `, {\n${options.join('')}}` : ''
   return [
-    isForm || isSigned ? "import { readFile, writeFile } from 'node:fs/promises'\n\n" : '',
+    isForm ? "import { readFile } from 'node:fs/promises'\n\n" : '',
+    isSigned ? "import { writeFile } from 'node:fs/promises'\n\n" : '',
     isForm ? `const form = new FormData()\n${fields.join('')}` : '',
     isForm ? "form.set('image', new Blob([await readFile('source.png')]), 'source.png')\n" : '',
     `const answer = await fetch(\`${url}\`${given})\n`,
@@ -93,7 +102,7 @@ function javaScriptOf({ method, address, needsKey, headers, isForm, isSigned, da
 function pythonOf({ method, address, needsKey, headers, isForm, isSigned, data }) {
   const url = variablesIn(address, (name) => `{os.environ['${name}']}`)
   const sent = [
-    ...(needsKey ? [`"Authorization": f"Bearer {os.environ['DARKROOM_KEY']}"`] : []),
+    ...(needsKey ? [`"Authorization": f"Bearer {os.environ['DARKROOM_API_KEY']}"`] : []),
     ...Object.entries(headers).map(([name, value]) => `"${name}": "${value}"`),
   ]
   const body = JSON.stringify(data, null, 4)?.replaceAll('\n', '\n    ')
@@ -103,8 +112,8 @@ function pythonOf({ method, address, needsKey, headers, isForm, isSigned, data }
     ...(isForm ? ['    files={"image": open("source.png", "rb")},\n'] : []),
   ]
   return [
-    'import os\n\nimport requests\n\n',
-    `answer = requests.${method.toLowerCase()}(\n    f"${url}",\n${options.join('')}    timeout=300,\n)\n`,
+    'import os\n\nimport httpx\n\n',
+    `answer = httpx.${method.toLowerCase()}(\n    f"${url}",\n${options.join('')}    timeout=300,\n)\n`,
     'answer.raise_for_status()\n',
     isSigned ? 'open("image.png", "wb").write(answer.content)' : 'print(answer.text)',
   ].join('')

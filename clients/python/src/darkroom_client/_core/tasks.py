@@ -32,7 +32,7 @@ from ..api_types import Task, TaskAccepted
 
 _HOLD_SECONDS_MAX = 60
 _POLL_SECONDS = 3.0
-_ENDS = ("succeeded", "failed", "expired")
+_ENDS = ("succeeded", "completed", "failed", "expired")
 _SILENCE_SECONDS_MAX = 45.0
 """Of a stream of events: the service sends a comment each 15 s."""
 

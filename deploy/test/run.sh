@@ -2,7 +2,7 @@
 # Runs docker-compose.yml for real, as root on Linux: Debian's Docker daemon and `docker compose` in a network namespace of
 # their own, because the file fixes its ports, on stand-ins of the base images that are made from packages (standIns.sh).
 # It prints each step with its time, and ends with 1 when a step fails or when Docker cannot run here.
-#   deploy/test/run.sh [--quick]      --quick: one first start instead of five
+#   deploy/test/run.sh [--quick]      --quick: one first start instead of five, no rotation
 set -eu
 cd "$(dirname "$0")/../.."
 cannot() { echo "Docker cannot run here: $1" >&2; exit 1; }

@@ -2,8 +2,10 @@
  * node deploy/test/walk.ts [--quick]
  *
  * What an operator does with docker-compose.yml, on a daemon of its own: run.sh starts this in a network namespace.
- * Prints each step with its time. Exit code 0: every step did what docs/operating.md says. --quick: one first start only.
+ * Prints each step with its time. Exit code 0: every step did what docs/operating.md says. --quick: one first start,
+ * no rotation.
  */
+import { randomBytes } from 'node:crypto'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -19,6 +21,7 @@ import { createClient } from '../../test/support/clients/client.ts'
 import { createDockerHost, hostAddress } from './dockerHost.ts'
 import { startLoad } from './load.ts'
 
+const quick = process.argv.includes('--quick')
 const processes = ['worker-1', 'worker-2', 'api-1', 'api-2', 'admin']
 const healthyMsMax = 5 * 60_000
 const callsPerSecond = 10
@@ -52,15 +55,22 @@ async function prepareCheckout() {
     mkdirSync(dirname(join(checkout, file)), { recursive: true })
     cpSync(join(root, file), join(checkout, file))
   }
-  const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
-  const [, secrets = ''] = /^```sh\n(\(umask.+?)^```$/ms.exec(page) ?? []
-  await docker.run('sh', ['-euc', secrets])
+  await runBlock('umask')
   setVariables({
     PUBLIC_URL: 'http://images.example.com',
     FAMILYA_API_KEY: 'a',
     FAMILYB_API_KEY: 'b',
   })
   writeChannels(20)
+}
+
+/** Runs the first block of commands of docs/operating.md with this word in it. */
+async function runBlock(word: string) {
+  const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+  const blocks = [...page.matchAll(/^```sh\n(.+?)^```$/gms)].map(([, text = '']) => text)
+  const block = blocks.find((text) => text.includes(word))
+  if (block === undefined) throw new Error(`docs/operating.md has no commands with ${word}`)
+  await docker.run('sh', ['-euc', block])
 }
 
 /** Writes variables into `.env`. The last line of a name counts. */
@@ -123,7 +133,7 @@ async function firstStarts() {
     ['', ''],
     ['', ''],
   ] as const
-  for (const [title, text] of process.argv.includes('--quick') ? all.slice(-1) : all) {
+  for (const [title, text] of quick ? all.slice(-1) : all) {
     await compose('down', '--volumes')
     override(text)
     await step(`first start${title}`, async () => {
@@ -134,17 +144,19 @@ async function firstStarts() {
   override('')
 }
 
-/** Makes an account with a key, and the first image by it. */
-async function firstImage(): Promise<string> {
+/** Makes an account with a key, and the first images by it. */
+async function firstImages() {
   await cli('account', 'create', 'alice', '--credits', '100000000')
   const { secret: key } = JSON.parse(await cli('key', 'create', 'alice', '--json'))
   await compose('exec', '-T', 'worker-1', 'node', 'src/cli.ts', 'channel', 'check', 'b-main')
   const load = startLoad('http://127.0.0.1:8080', key, 1)
   await sleep(2_500)
-  const { failures } = await load.stop()
+  const { failures, taskIds } = await load.stop()
   if (failures.length > 0) throw new Error(failures.join('\n'))
-  return key
+  return { client: createClient('http://127.0.0.1:8080', key), key, taskId: taskIds[0] ?? '' }
 }
+
+type Made = Awaited<ReturnType<typeof firstImages>>
 
 /** nginx with the file that docs/operating.md names, without TLS. `nginx -s reload` reaches it by PATH. */
 async function startNginx() {
@@ -179,7 +191,7 @@ async function keepLogs() {
 }
 
 /** Each call of the load has its image, and the upstream saw one call for each. */
-async function roll(key: string) {
+async function roll({ client, key }: Made) {
   await keepLogs()
   const nginx = await startNginx()
   const load = startLoad('http://127.0.0.1', key, callsPerSecond)
@@ -189,7 +201,6 @@ async function roll(key: string) {
   console.log(await docker.run('deploy/roll.sh', [], nginx.variables))
   const { prompts, taskIds, failures } = await load.stop()
   nginx.stop()
-  const client = createClient('http://127.0.0.1:8081', key)
   const notMade: string[] = []
   for (const taskId of taskIds) {
     const { status } = await client.ended(taskId)
@@ -217,6 +228,35 @@ async function changeOperatorFile() {
   writeChannels(31)
   await docker.run('deploy/roll.sh', ['worker-1'])
   if ((await started()) === before) throw new Error('worker-1 is the same container')
+}
+
+/** The three steps of the guide. An address of the old secret works until the last. */
+async function rotate({ client, taskId }: Made) {
+  const status = async (address: string) => (await fetch(address)).status
+  const addressNow = async () => {
+    const { output } = await client.ended(taskId)
+    return output?.assets[0]?.url.replace('http://images.example.com', client.url) ?? ''
+  }
+  const address = await addressNow()
+  const [, before] = /^SIGNING_KEYS=(.+)$/m.exec(readFileSync(join(checkout, '.env'), 'utf8')) ?? []
+  const after = randomBytes(32).toString('hex')
+  const seen: number[] = []
+  for (const keys of [`${before},${after}`, `${after},${before}`, after]) {
+    setVariables({ SIGNING_KEYS: keys })
+    await docker.run('deploy/roll.sh', [])
+    seen.push(await status(address))
+  }
+  seen.push(await status(await addressNow()))
+  if (seen.join() !== '200,200,404,200') throw new Error(`The image answered ${seen.join()}`)
+}
+
+/** A task that is in the dump is there again, and the ledger adds up. */
+async function restore({ client, taskId }: Made) {
+  await step('dump', () => runBlock('pg_dump'))
+  await step('restore, up to a ledger that adds up', () => runBlock('pg_restore'))
+  await healthy()
+  const { status } = await client.ended(taskId)
+  if (status !== 'succeeded') throw new Error(`The task of the dump is ${status}`)
 }
 
 async function stopDaemon() {
@@ -247,11 +287,14 @@ try {
   await step('stand-ins of the base images', makeImages)
   await step('docker compose build', () => compose('build'))
   await firstStarts()
-  const key = await step('account, key, check of a channel, images', firstImage)
-  await step('deploy/roll.sh to another version', () => roll(key))
+  const made = await step('account, key, check of a channel, images', firstImages)
+  await step('deploy/roll.sh to another version', () => roll(made))
   await step('deploy/roll.sh worker-1 after a change of the operator file', changeOperatorFile)
   await stopDaemon()
+  await restore(made)
   await step('a third worker', thirdWorker)
+  if (!quick) await step('SIGNING_KEYS replaced, in three steps', () => rotate(made))
+  console.log('Every step did what docs/operating.md says.')
 } catch (error) {
   failed = true
   console.error(error)

@@ -28,7 +28,12 @@ const byPath = z.object({ path: z.string().describe('Of a PNG, JPEG or WebP file
 type Source = z.infer<typeof byTask> | z.infer<typeof byData> | z.infer<typeof byPath>
 type Request = z.infer<z.ZodObject<typeof request>>
 
-const buys = { destructiveHint: false, idempotentHint: true }
+const buys = {
+  outputSchema: taskOutput,
+  annotations: { destructiveHint: false, idempotentHint: true },
+}
+const strings = z.array(z.string())
+const modelOutput = z.object({ id: z.string(), actions: strings, sizes: strings })
 const reads = { readOnlyHint: true }
 
 /** Creates an MCP server with the five tools. */
@@ -83,8 +88,7 @@ export function createMcpServer(world: ToolWorld): McpServer {
     {
       description: `Makes an image from a prompt, and costs credits. ${instructions}`,
       inputSchema: z.object(request),
-      outputSchema: taskOutput,
-      annotations: buys,
+      ...buys,
     },
     (given, context) => make(given, undefined, context),
   )
@@ -94,8 +98,7 @@ export function createMcpServer(world: ToolWorld): McpServer {
     {
       description: `Makes an image from a prompt and 1 to 16 source images, and costs credits. ${instructions}`,
       inputSchema: z.object({ ...request, images: z.array(source).min(1).max(16) }),
-      outputSchema: taskOutput,
-      annotations: buys,
+      ...buys,
     },
     ({ images, ...given }, context) => make(given, images, context),
   )
@@ -115,14 +118,15 @@ export function createMcpServer(world: ToolWorld): McpServer {
     {
       description: 'Lists the models with their sizes, qualities and prices in credits.',
       inputSchema: z.object({}),
-      outputSchema: z.object({ models: z.array(z.looseObject({ id: z.string() })) }),
+      outputSchema: z.object({ models: z.array(modelOutput) }),
       annotations: reads,
     },
     (_given, context) =>
       run(context, false, async () => {
         const { data } = await darkroom.models.list()
         const text = data.map(modelText).join('\n')
-        return { content: [{ type: 'text', text }], structuredContent: { models: data } }
+        const models = data.map(({ id, actions, sizes }) => ({ id, actions, sizes }))
+        return { content: [{ type: 'text', text }], structuredContent: { models } }
       }),
   )
   server.registerTool(

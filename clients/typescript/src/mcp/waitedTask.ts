@@ -27,6 +27,8 @@ export type ToolCall = {
   readonly answerAtMs: number
 }
 
+type Answer = Promise<CallToolResult>
+
 export const taskOutput = z.object({
   task_id: z.string(),
   status: z.enum(['queued', 'processing', 'succeeded', 'failed', 'expired']),
@@ -42,11 +44,7 @@ const previewWidths = [512, 256, 128] as const
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const
 
 /** Waits for a task as long as a call may take, and answers with its image, or that it goes on. */
-export async function answerTask(
-  world: ToolWorld,
-  taskId: string,
-  call: ToolCall,
-): Promise<CallToolResult> {
+export async function answerTask(world: ToolWorld, taskId: string, call: ToolCall): Answer {
   const record = await endOf(world, taskId, call)
   if (record.output !== undefined) return imageAnswer(world, record, call)
   if (record.error === undefined && record.status !== 'expired') {
@@ -55,19 +53,13 @@ export async function answerTask(
     return { content: [{ type: 'text', text }], structuredContent: { task_id: taskId, status } }
   }
   await world.purchases.answered(taskId, { hasImage: false })
-  return failureAnswer(
-    record.error === undefined
-      ? new DarkroomError('The image has expired, or was deleted.', { taskId })
-      : new DarkroomError(record.error.message, { code: record.error.code, taskId }),
-  )
+  const gone = { code: 'result_expired', message: 'The image has expired, or was deleted.' }
+  const { code, message } = record.error ?? gone
+  return failureAnswer(new DarkroomError(message, { code, taskId }))
 }
 
 /** Returns the record of a task when it has ended, or as it is when the call must be answered. */
-async function endOf(
-  { darkroom }: ToolWorld,
-  taskId: string,
-  { context, answerAtMs }: ToolCall,
-): Promise<TaskRecord> {
+async function endOf({ darkroom }: ToolWorld, taskId: string, { context, answerAtMs }: ToolCall) {
   const { signal, notify, _meta } = context.mcpReq
   const progressToken = _meta?.progressToken
   let told = -1
@@ -85,11 +77,8 @@ async function endOf(
   return darkroom.tasks.get(taskId, { signal })
 }
 
-async function imageAnswer(
-  { darkroom, purchases, outputDir }: ToolWorld,
-  task: TaskRecord,
-  { preview }: ToolCall,
-): Promise<CallToolResult> {
+async function imageAnswer(world: ToolWorld, task: TaskRecord, { preview }: ToolCall): Answer {
+  const { darkroom, purchases, outputDir } = world
   const { task_id: taskId, status, credits_charged: credits } = task
   const picture = darkroom.images.of(task)
   const mimeType = task.output?.assets[0]?.mime_type ?? 'image/png'
@@ -123,16 +112,15 @@ async function previewOf(picture: Picture): Promise<CallToolResult['content']> {
   return []
 }
 
+const ownerHelps = ' Only the owner of the API key can raise its credits or its budget.'
+const callAgain = ' It may have been accepted: the same call again buys nothing twice.'
+
 /** Says what went wrong, and what helps. */
 export function failureAnswer(error: unknown): CallToolResult {
   const known = error instanceof DarkroomError ? error : new DarkroomError(String(error), {})
   const { message, code, taskId, idempotencyKey } = known
-  const advice =
-    code === 'insufficient_user_quota'
-      ? ' Only the owner of the API key can raise its credits or its budget.'
-      : idempotencyKey === undefined
-        ? ''
-        : ' Whether it was accepted is not known: call again with the same arguments, which buys nothing twice.'
+  const isUnknown = idempotencyKey !== undefined
+  const advice = code === 'insufficient_user_quota' ? ownerHelps : isUnknown ? callAgain : ''
   const named = [code, taskId].filter((each) => each !== undefined).join(', ')
   const text = `${message}${named === '' ? '' : ` (${named})`}${advice}`
   return { isError: true, content: [{ type: 'text', text }] }

@@ -255,9 +255,9 @@ describe('the 25 points of a client that buys images, in TypeScript', () => {
   it('15 progress comes by a callback, the id first, and by an iterator that resumes a broken stream', async () => {
     const slow = 'familya-3.1-flash-lite-image'
     const { darkroom, proxy } = await connect(({ path }) =>
-      path.endsWith('/events') && proxyCount() === 1 ? 'truncate' : undefined,
+      path.endsWith('/events') && streams().length === 1 ? 'break' : undefined,
     )
-    const proxyCount = () => proxy.seen.filter(({ path }) => path.endsWith('/events')).length
+    const streams = () => proxy.seen.filter(({ path }) => path.endsWith('/events'))
     const told: TaskProgress[] = []
     const onProgress = (task: TaskProgress) => told.push(task)
     const prompt = 'point 15 [sim:delay ms=2500]'
@@ -269,7 +269,10 @@ describe('the 25 points of a client that buys images, in TypeScript', () => {
     expect(followed.at(-1)).toMatchObject({ status: 'succeeded', progress: 100 })
     expect((await making).task.task_id).toBe(task_id)
     expect(told.at(-1)).toMatchObject({ status: 'succeeded' })
-    expect(proxyCount()).toBeGreaterThan(1)
+    expect(streams().map(({ headers }) => headers['last-event-id'])).toEqual([
+      undefined,
+      expect.stringMatching(/^\d+$/),
+    ])
   })
 
   it('16 an error has status, code, field, request and task', async () => {

@@ -1,7 +1,11 @@
 import type { CallOptions, Caller } from './callOptions.ts'
 import { DarkroomError } from './darkroomError.ts'
 import { filesModule } from './runtime.ts'
+import type { Call } from './transport.ts'
 import type { TaskRecord } from './waiting.ts'
+
+/** A large image over a slow line. */
+const downloadMs = 5 * 60_000
 
 /** A smaller or converted form of an image, or the file as the vendor made it, where that was not a PNG. */
 export type Variant =
@@ -44,7 +48,8 @@ function pictureAt(caller: Caller, task: TaskRecord, url: string): Picture {
   ): Promise<Value> => {
     try {
       const repeating = caller.begin(options)
-      return await caller.transport.send({ method: 'GET', path: url }, repeating, read)
+      const call: Call = { method: 'GET', path: url, heldMs: downloadMs }
+      return await caller.transport.send(call, repeating, read)
     } catch (cause) {
       const isGone = cause instanceof DarkroomError && cause.status === 404
       throw isGone ? gone({ taskId: task.task_id, status: 404, cause }) : cause

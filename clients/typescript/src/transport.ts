@@ -13,7 +13,7 @@ export type Call = {
   readonly json?: string
   /** True when a second request would do a second thing: then only a refusal is repeated. */
   readonly once?: boolean
-  /** How long the service may hold the answer back. */
+  /** How long the answer may take beyond an ordinary one: it is held back, or large. */
   readonly heldMs?: number
 }
 

@@ -18,6 +18,8 @@ export type Fault =
   | 'lose'
   /** Passes the beginning of the answer on, and closes the connection in its middle. */
   | 'truncate'
+  /** Passes the first bytes of the answer on as they came, and closes the connection then. */
+  | 'break'
   /** Closes the connection when no byte of the answer has come after a time. */
   | { readonly cutAfterMs: number }
   | {
@@ -68,7 +70,7 @@ function passOn(
   serviceUrl: string,
   request: IncomingMessage,
   response: ServerResponse,
-  fault: 'lose' | 'truncate' | { readonly cutAfterMs: number } | undefined,
+  fault: 'lose' | 'truncate' | 'break' | { readonly cutAfterMs: number } | undefined,
 ): void {
   const { method = '', url: path = '', headers } = request
   const onward = send(serviceUrl + path, { method, headers }, (answer) => {
@@ -77,10 +79,11 @@ function passOn(
     if (fault === 'lose') answer.resume().on('end', () => response.destroy())
     else {
       response.writeHead(answer.statusCode ?? 0, answer.headers)
-      if (fault !== 'truncate') answer.pipe(response)
+      if (fault !== 'truncate' && fault !== 'break') answer.pipe(response)
       else
         answer.once('data', (bytes: Buffer) => {
-          response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy())
+          const share = fault === 'break' ? 1 : 1 / 2
+          response.write(bytes.subarray(0, bytes.length * share), () => response.destroy())
         })
     }
   })

@@ -63,6 +63,10 @@ export function createVariants({ blobs, isUploadKept, convert }: VariantsDeps) {
     else if (!(await rotation.wait(image.accountId, left))) return 'left'
     try {
       return await make(image, variant)
+    } catch (error) {
+      // Who deletes the image may take its folder away while it is read or its variant is written.
+      if (await isUploadKept(image.answerId)) throw error
+      return 'gone'
     } finally {
       rotation.leave(image.accountId, true)
       if (!rotation.callNext()) free += 1

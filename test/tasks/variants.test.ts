@@ -121,6 +121,20 @@ describe('a missing variant', () => {
     expect([...blobs.content.keys()]).toEqual([answerImageKey(other.answerId)])
   })
 
+  it('is gone with its image, and no error, when the deletion takes its folder away [asset-8]', async () => {
+    const image = await imageOf('a')
+    const put = async (): Promise<never> => {
+      deleted.add(image.answerId)
+      throw Object.assign(new Error('the folder is gone'), { code: 'ENOENT' })
+    }
+    const variants = createVariants({
+      blobs: { ...blobs, put },
+      isUploadKept,
+      convert: convertBlob,
+    })
+    await expect(variants.bytesOf(image, small, stays)).resolves.toBe('gone')
+  })
+
   it('stays as the first of two processes has stored it', async () => {
     const image = await imageOf('a')
     const key = answerVariantKey(image.answerId, small)

@@ -1,14 +1,8 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { authenticate } from '../../src/tasks/keySecrets.ts'
-import type { CliWorld } from './openCliWorld.ts'
-import { openCliWorld, pepper } from './openCliWorld.ts'
+import { pepper, useCliWorld } from './openCliWorld.ts'
 
-let world: CliWorld
-
-beforeAll(async () => {
-  world = await openCliWorld()
-  return () => world.close()
-})
+const world = useCliWorld()
 
 type Shown = { account_id: string; name: string; available: number; held: number; spent: number }
 

@@ -1,24 +1,14 @@
 import type { Command } from 'commander'
 import type { Pool } from 'pg'
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createProgram } from '../../src/cli/runCli.ts'
-import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
 import { closedContext, runDarkroom } from '../support/service/darkroomCli.ts'
-import type { CliWorld } from './openCliWorld.ts'
-import { insertFailedTask, openCliWorld, pepper } from './openCliWorld.ts'
+import { insertFailedTask, openCliWorld, pepper, useCliWorld } from './openCliWorld.ts'
 
-let world: CliWorld
-let attempts: AttemptStore
-
-beforeAll(async () => {
-  world = await openCliWorld()
-  attempts = await createTestAttempts(world.pool)
-  return () => world.close()
-})
+const world = useCliWorld()
 
 type Audited = {
   readonly actor: string
@@ -80,7 +70,7 @@ async function keyOf(account: string): Promise<string> {
 /** A failed task whose account can pay for a retry. */
 async function failedTask() {
   const { accountId } = await insertTask(world.pool)
-  const failed = await insertFailedTask(world.pool, attempts, accountId)
+  const failed = await insertFailedTask(world, accountId)
   await world.pool.query(
     'update balance set available = available + 100, deposited = deposited + 100 where account_id = $1',
     [accountId],
@@ -96,7 +86,7 @@ async function webhook(): Promise<string> {
 async function delivery(): Promise<string> {
   const { accountId } = await insertTask(world.pool)
   const webhookId = await insertTestWebhook(world.pool, accountId)
-  await insertFailedTask(world.pool, attempts, accountId)
+  await insertFailedTask(world, accountId)
   const [made] = await world.json<{ delivery_id: string }[]>('webhook', 'deliveries', webhookId)
   return made?.delivery_id ?? ''
 }

@@ -1,18 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
-import type { CliWorld } from './openCliWorld.ts'
-import { openCliWorld } from './openCliWorld.ts'
+import { useCliWorld } from './openCliWorld.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
-let world: CliWorld
-
-beforeAll(async () => {
-  world = await openCliWorld()
-  return () => world.close()
-})
+const world = useCliWorld()
 
 describe('darkroom channel', () => {
   it('checks a channel with a free call, says what it sent, and exits 0 or 1', async () => {

@@ -6,12 +6,15 @@ import { defined } from '../../src/domain/defined.ts'
 import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
 import type { InsertedTask } from '../support/database/insertTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { useOpened } from '../support/useOpened.ts'
 
 /** A migrated database for one test file, and the environment of commands that work on it. */
 export type CliWorld = {
   readonly pool: Pool
+  readonly attempts: AttemptStore
   readonly environment: Readonly<Record<string, string>>
   /** Runs `darkroom` with the arguments. */
   readonly run: (...args: readonly string[]) => ReturnType<typeof runDarkroom>
@@ -42,6 +45,7 @@ export async function openCliWorld(): Promise<CliWorld> {
   }
   return {
     pool: database.pool,
+    attempts: await createTestAttempts(database.pool),
     environment,
     run: (...args) => runDarkroom(args, environment),
     json: (...args) => darkroomJson(args, environment),
@@ -52,10 +56,20 @@ export async function openCliWorld(): Promise<CliWorld> {
   }
 }
 
+/** Opens a `CliWorld` before the tests of the calling file, and closes it after them. */
+export function useCliWorld(): Omit<CliWorld, 'close'> {
+  return useOpened(openCliWorld, ({ close }) => close(), [
+    'pool',
+    'attempts',
+    'environment',
+    'run',
+    'json',
+  ])
+}
+
 /** Inserts a task and fails it with `upstream_error`. */
 export async function insertFailedTask(
-  pool: Pool,
-  attempts: AttemptStore,
+  { pool, attempts }: Pick<CliWorld, 'pool' | 'attempts'>,
   accountId?: string,
 ): Promise<InsertedTask> {
   const inserted = await insertTask(pool, defined({ accountId }))

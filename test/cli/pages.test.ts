@@ -1,22 +1,15 @@
 import { beforeAll, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
-import type { CliWorld } from './openCliWorld.ts'
-import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
+import { insertFailedTask, useCliWorld } from './openCliWorld.ts'
 
-let world: CliWorld
-let attempts: AttemptStore
+const world = useCliWorld()
 let webhookId: string
 
 beforeAll(async () => {
-  world = await openCliWorld()
-  attempts = await createTestAttempts(world.pool)
-  const { accountId } = await insertFailedTask(world.pool, attempts)
+  const { accountId } = await insertFailedTask(world)
   webhookId = await insertTestWebhook(world.pool, accountId)
-  for (let n = 0; n < 3; n += 1) await insertFailedTask(world.pool, attempts, accountId)
+  for (let n = 0; n < 3; n += 1) await insertFailedTask(world, accountId)
   for (let n = 0; n < 3; n += 1) await world.json('account', 'create', `page-${n}`)
-  return () => world.close()
 })
 
 it.each([

@@ -2,27 +2,18 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { newTaskId } from '../../src/domain/ids.ts'
 import { assetUrl } from '../../src/http/assetUrl.ts'
 import { readTask } from '../../src/store/tasks/readTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { openAttempt, createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
+import { openAttempt, testMeta } from '../support/database/testAttempts.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { tempFolder } from '../support/tempFolder.ts'
-import type { CliWorld } from './openCliWorld.ts'
-import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
+import { insertFailedTask, useCliWorld } from './openCliWorld.ts'
 
-let world: CliWorld
-let attempts: AttemptStore
-
-beforeAll(async () => {
-  world = await openCliWorld()
-  attempts = await createTestAttempts(world.pool)
-  return () => world.close()
-})
+const world = useCliWorld()
 
 type Listed = { task_id: string; status: string; account: string; error?: { code: string } }
 
@@ -30,7 +21,7 @@ describe('darkroom task cancel of many', () => {
   it('says which it would take and which it could not, with exit code 1', async () => {
     const calling = await insertTask(world.pool)
     const { accountId } = calling
-    await openAttempt(attempts, calling.taskId)
+    await openAttempt(world.attempts, calling.taskId)
     const queued = await insertTask(world.pool, { accountId })
     const many = ['task', 'cancel', '--account', accountId]
     const dry = await world.run(...many, '--dry-run')
@@ -50,7 +41,7 @@ describe('darkroom task cancel of many', () => {
 describe('darkroom task list', () => {
   it('shows task records with their account, and refuses an account that there is not', async () => {
     const live = await insertTask(world.pool)
-    const failed = await insertFailedTask(world.pool, attempts, live.accountId)
+    const failed = await insertFailedTask(world, live.accountId)
     const own = ['task', 'list', '--account', live.accountId]
     const unknown = await world.run('task', 'list', '--account', 'idel')
     expect(unknown).toMatchObject({
@@ -96,8 +87,8 @@ describe('darkroom task list', () => {
 describe('darkroom task list, for a task with an image', () => {
   it('shows the URL that the API returns, but only with SIGNING_KEYS and PUBLIC_URL', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const { answerId } = await openAttempt(attempts, taskId)
-    await attempts.settleTask({ meta: testMeta(taskId), answerId })
+    const { answerId } = await openAttempt(world.attempts, taskId)
+    await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
     const task = await readTask(world.pool, taskId)
     if (task === undefined) throw new Error('no task')
     const secret = 'sixteen characters'
@@ -130,16 +121,16 @@ describe('darkroom task list, for a task with an image', () => {
 describe('darkroom task show', () => {
   it('shows a task with its page in the Temporal UI, and its story without its prompt', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    await openAttempt(attempts, taskId)
+    await openAttempt(world.attempts, taskId)
     const evidence = {
       reason: 'server_error',
       httpStatus: 502,
       upstreamRequestId: 'req-7',
       latencyMs: 12,
     } as const
-    await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
+    await world.attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
-    await attempts.failTask(taskId, failure, 1)
+    await world.attempts.failTask(taskId, failure, 1)
     await world.pool.query('update task set started_at = now() where task_id = $1', [taskId])
     expect(await world.json('task', 'show', taskId)).toMatchObject({
       task_id: taskId,
@@ -156,7 +147,7 @@ describe('darkroom task show', () => {
 
 describe('darkroom task purge', () => {
   it('deletes what is stored of an ended task, and refuses a live and an unknown one with exit code 1 [delete-8]', async () => {
-    const { taskId } = await insertFailedTask(world.pool, attempts)
+    const { taskId } = await insertFailedTask(world)
     await world.pool.query(
       `insert into upload (upload_id, kind, task_id, sweep_after) values ('in1', 'input', $1, 'infinity')`,
       [taskId],
@@ -178,7 +169,7 @@ describe('darkroom task purge', () => {
   })
 
   it('changes nothing where BLOB_STORE is the store of another installation [delete-8]', async () => {
-    const { taskId } = await insertFailedTask(world.pool, attempts)
+    const { taskId } = await insertFailedTask(world)
     const other = { ...world.environment, BLOB_STORE: pathToFileURL(tempFolder()).href }
     const refused = await runDarkroom(['task', 'purge', taskId], other)
     expect(refused?.exitCode).toBe(1)
@@ -190,11 +181,11 @@ describe('darkroom task purge', () => {
 describe('darkroom task cancel', () => {
   it('cancels nothing during a call, with exit code 1; the call is charged [money-6]', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const { answerId } = await openAttempt(attempts, taskId)
+    const { answerId } = await openAttempt(world.attempts, taskId)
     const run = await world.run('task', 'cancel', taskId, '--json')
     expect(run).toMatchObject({ exitCode: 1, stderr: '' })
     expect(JSON.parse(run.stdout)).toEqual({ cancelled: false })
-    await attempts.settleTask({ meta: testMeta(taskId), answerId })
+    await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
     expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
     const over = await world.run('task', 'cancel', taskId)
     expect(over).toMatchObject({ exitCode: 1, stdout: 'Not cancelled: the task is succeeded.\n' })

@@ -1,25 +1,16 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/store/attempts/attemptStore.ts'
+import { describe, expect, it } from 'vitest'
 import { recordTry } from '../../src/store/webhooks/recordTry.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { claimOf, insertTestWebhook } from '../support/database/testWebhooks.ts'
 import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
-import type { CliWorld } from './openCliWorld.ts'
-import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
+import { insertFailedTask, useCliWorld } from './openCliWorld.ts'
 
-let world: CliWorld
-let attempts: AttemptStore
-beforeAll(async () => {
-  world = await openCliWorld()
-  attempts = await createTestAttempts(world.pool)
-  return () => world.close()
-})
+const world = useCliWorld()
 
 describe('darkroom webhook', () => {
   it('lists webhooks and deliveries, delivers again, disables and deletes', async () => {
-    const { accountId } = await insertFailedTask(world.pool, attempts)
+    const { accountId } = await insertFailedTask(world)
     const webhookId = await insertTestWebhook(world.pool, accountId, 'https://a.example/hook')
-    const { taskId } = await insertFailedTask(world.pool, attempts, accountId)
+    const { taskId } = await insertFailedTask(world, accountId)
     const [claimed] = await claimOf(world.pool, webhookId)
     if (claimed === undefined) throw new Error('nothing to claim')
     const outcome = { httpStatus: 503, durationMs: 0 }

@@ -9,7 +9,6 @@ import { createTestAttempts, testChannel, testMeta } from '../support/database/t
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 import type { Around, ModelState, Step } from '../support/database/transitionsModel.ts'
 import { placesMax, takeStep } from '../support/database/transitionsModel.ts'
-import type { Shown } from '../support/database/transitionsWorld.ts'
 import * as world from '../support/database/transitionsWorld.ts'
 import { createSeeded } from '../support/seeded.ts'
 
@@ -107,29 +106,24 @@ async function runHistory(seed: number, lanes: Lanes): Promise<string | undefine
   const { pool } = database
   const seeded = createSeeded(seed)
   let state = await world.beginHistory(pool, seed, seeded)
-  let shown = await world.readDatabase(pool, state)
   let hot = seeded.pick(Object.keys(state.tasks))
   for (let round = 0; round < world.rounds; round += 1) {
     if (seeded.chance(0.3)) hot = seeded.pick(Object.keys(state.tasks))
     const kind = seeded.chance(0.3) ? seeded.pick(world.kinds) : undefined
-    if (seeded.chance(0.6)) {
-      await world.letTimePass(pool, state, seeded, hot)
-      shown = await world.readDatabase(pool, state)
-    }
+    if (seeded.chance(0.6)) await world.letTimePass(pool, state, seeded, hot)
     const steps = lanes.map((_lane, lane) => {
       const taskId = seeded.chance(0.7) ? hot : seeded.pick(Object.keys(state.tasks))
       return world.chooseStep(state, seeded, { taskId, lane, kind })
     })
     const held = seeded.pick(['nothing', 'task', 'task', 'channel', 'balance', 'cooldown'] as const)
-    const before = shown.cooldowns
     const release = held === 'nothing' ? undefined : await world.hold(pool, state, held, hot)
     const taking = Promise.all(
       steps.map((step, lane) => lanes[lane]?.(step) ?? Promise.resolve('')),
     )
     await release?.()
     const results = await taking
-    shown = await show(state, steps)
-    const found = explain(state, steps, results, before, held === 'task' ? hot : '', shown)
+    const shown = await show(state, steps)
+    const found = explain(state, steps, results, held === 'task' ? hot : '', shown)
     if (typeof found === 'string') return `round ${round}, ${held} held: ${found}`
     state = found
   }
@@ -137,7 +131,7 @@ async function runHistory(seed: number, lanes: Lanes): Promise<string | undefine
 }
 
 /** Reads the database, and also the tasks that the steps may have made. */
-function show(state: ModelState, steps: readonly Step[]): Promise<Shown> {
+function show(state: ModelState, steps: readonly Step[]): Promise<readonly string[]> {
   return world.readDatabase(
     database.pool,
     state,
@@ -150,18 +144,12 @@ function explain(
   state: ModelState,
   steps: readonly Step[],
   results: readonly string[],
-  before: Around['before'],
   heldTask: string,
-  shown: Shown,
+  shown: readonly string[],
 ): ModelState | string {
-  const didAny = (kind: Step['kind']) =>
-    steps.some((step, index) => step.kind === kind && results[index] === 'true')
   const around: Omit<Around, 'isEarlyEnd'> = {
-    before,
-    after: shown.cooldowns,
-    isHealed: didAny('close') && didAny('settle'),
     kept: new Set(
-      shown.lines.filter((line) => !line.includes(' gone ')).map((line) => line.slice(0, 37)),
+      shown.filter((line) => !line.includes(' gone ')).map((line) => line.slice(0, 37)),
     ),
     isContended: (taskId) =>
       taskId === heldTask ||
@@ -184,10 +172,10 @@ function explain(
     })
     if (!isAllowed) continue
     const lines = world.linesOf(next)
-    if (lines.every((line) => shown.lines.includes(line))) return next
-    nearest = lines.filter((line) => !shown.lines.includes(line))
+    if (lines.every((line) => shown.includes(line))) return next
+    nearest = lines.filter((line) => !shown.includes(line))
   }
   const seen = steps.map((step, index) => `${JSON.stringify(step)} → ${results[index]}`)
-  const task = shown.lines.filter((line) => steps.some(({ taskId }) => line.startsWith(taskId)))
-  return [...seen, 'model:', ...nearest, 'database:', ...task, ...shown.lines.slice(-3)].join('\n')
+  const task = shown.filter((line) => steps.some(({ taskId }) => line.startsWith(taskId)))
+  return [...seen, 'model:', ...nearest, 'database:', ...task, ...shown.slice(-3)].join('\n')
 }

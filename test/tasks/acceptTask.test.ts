@@ -119,23 +119,6 @@ describe('acceptTask with an idempotency key', () => {
     expect(await verifyLedger(database.pool)).toEqual([])
   })
 
-  it('holds the price of live tasks and no more when 64 submits race for four keys', async () => {
-    const caller = await createTestCaller(database.pool, 1_000)
-    const { accept } = createTestAccept(database.pool)
-    const submits = many.map((index) =>
-      accept({ caller, request: generateRequest(), idempotencyKey: keyBytes(`key ${index % 4}`) }),
-    )
-    const answers = (await Promise.all(submits)).map(accepted)
-    expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(4)
-    expect(await rowCountOf(database.pool, 'task', caller.accountId)).toBe(4)
-    expect(await balanceOf(database.pool, caller.accountId)).toEqual({
-      available: 1_000 - 4 * testCredits,
-      held: 4 * testCredits,
-      spent: 0,
-    })
-    expect(await verifyLedger(database.pool)).toEqual([])
-  })
-
   it('replays a task when the balance is empty and the account has lost access to the model', async () => {
     const caller = await createTestCaller(database.pool, testCredits)
     const { accept } = createTestAccept(database.pool)

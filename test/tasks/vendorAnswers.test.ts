@@ -10,390 +10,232 @@ import { finished, google, openAi, page, playTask } from '../support/upstream/ve
 
 const world = useAttemptWorld()
 
-type Row = readonly [
-  source: string,
-  family: Family,
-  answer: Answer,
-  calls: string,
-  outcomes: string,
-  end: string,
-  more?: Partial<Play>,
-]
-
 const elsewhere = 'one two'
 const image = 'succeeded image'
 const policy = 'content_policy_violation'
+const invalid = 'upstream_invalid_request'
+const free = { channel: { errorsAreFree: true } }
 
-const rows: readonly Row[] = [
-  // 403 that names no cause
-  [
-    'an organization that is not verified, openai-php/client#565',
-    'B',
-    openAi(403),
-    elsewhere,
-    `declined forbidden, ${image}`,
-    'succeeded',
-  ],
-  [
-    'a leaked key or a denied project without details, continue#10513',
-    'A',
-    google(403, 'PERMISSION_DENIED'),
-    elsewhere,
-    `declined forbidden, ${image}`,
-    'succeeded',
-  ],
-  [
-    'a firewall of Azure',
-    'B',
-    openAi(403, { code: 'AccessDenied' }),
-    elsewhere,
-    `declined forbidden, ${image}`,
-    'succeeded',
-  ],
-  [
-    'an edge, CLIProxyAPI#3980',
-    'A',
-    page(403),
-    elsewhere,
-    `declined forbidden, ${image}`,
-    'succeeded',
-  ],
-  [
-    'an edge, CLIProxyAPI#3980',
-    'B',
-    page(403),
-    elsewhere,
-    `declined forbidden, ${image}`,
-    'succeeded',
-  ],
-  [
-    'an edge with a limit for bodies',
-    'B',
-    page(413),
-    elsewhere,
-    `declined too_large, ${image}`,
-    'succeeded',
-  ],
-  [
-    'an edge with a limit for headers',
-    'A',
-    page(431),
-    elsewhere,
-    `declined too_large, ${image}`,
-    'succeeded',
-  ],
-  // The model
-  [
-    'a 400 about the field of the model, CLIProxyAPI#3687',
-    'B',
-    openAi(400, { code: 'invalid_value', param: 'model' }),
-    elsewhere,
-    `declined model_not_found, ${image}`,
-    'succeeded',
-  ],
-  [
-    'a model that the account does not have',
-    'B',
-    openAi(403, { code: 'model_not_found' }),
-    elsewhere,
-    `operator_fault model_not_found, ${image}`,
-    'succeeded',
-  ],
-  [
-    'a retired model',
-    'A',
-    google(404, 'NOT_FOUND'),
-    elsewhere,
-    `operator_fault model_not_found, ${image}`,
-    'succeeded',
-  ],
-  // The account
-  [
-    'a suspended consumer',
-    'A',
-    google(403, 'PERMISSION_DENIED', 'CONSUMER_SUSPENDED'),
-    elsewhere,
-    `operator_fault forbidden, ${image}`,
-    'succeeded',
-  ],
-  [
-    'a country that is not served',
-    'A',
-    google(400, 'FAILED_PRECONDITION'),
-    elsewhere,
-    `operator_fault forbidden, ${image}`,
-    'succeeded',
-  ],
-  [
-    'a finish reason that limits the account',
-    'A',
-    finished('PUP_LIMITED_DISABLED'),
-    elsewhere,
-    `operator_fault forbidden, ${image}`,
-    'succeeded',
-  ],
-  [
-    'a wrong key of Azure',
-    'B',
-    openAi(401, { code: '401' }),
-    elsewhere,
-    `operator_fault credential, ${image}`,
-    'succeeded',
-  ],
-  [
-    'a wrong key without an envelope',
-    'B',
-    { status: 401, body: '{"statusCode":401,"message":"Access denied"}' },
-    elsewhere,
-    `operator_fault credential, ${image}`,
-    'succeeded',
-  ],
-  [
-    'a proxy that asks for a credential',
-    'A',
-    page(407),
-    elsewhere,
-    `operator_fault credential, ${image}`,
-    'succeeded',
-  ],
-  // Quotas
-  [
-    'a relay’s quota of one account, sub2api#2213',
-    'B',
-    openAi(403, { code: 'insufficient_user_quota' }),
-    elsewhere,
-    `exhausted quota_exhausted, ${image}`,
-    'succeeded',
-  ],
-  ...[
-    'credit_balance_exhausted',
-    'organization_spend_limit_exceeded',
-    'project_spend_limit_exceeded',
-    'organization_usage_limit_exceeded',
-  ].map((code): Row => [
-    `OpenAI’s ${code}`,
-    'B',
-    openAi(429, { type: 'insufficient_quota', code }),
-    elsewhere,
-    `exhausted quota_exhausted, ${image}`,
-    'succeeded',
-  ]),
-  [
-    'OpenAI’s hard limit',
-    'B',
-    openAi(400, { type: 'billing_limit_user_error', code: 'billing_hard_limit_reached' }),
-    elsewhere,
-    `exhausted quota_exhausted, ${image}`,
-    'succeeded',
-  ],
-  [
-    'Google’s prepaid credit',
-    'A',
-    google(402, 'RESOURCE_EXHAUSTED'),
-    elsewhere,
-    `exhausted quota_exhausted, ${image}`,
-    'succeeded',
-  ],
-  // Refusals
-  [
-    'OpenAI’s rate limit',
-    'B',
-    openAi(429, { type: 'requests', code: 'rate_limit_exceeded' }),
-    elsewhere,
-    `refused rate_limited, ${image}`,
-    'succeeded',
-  ],
-  [
-    'OpenAI’s slow_down',
-    'B',
-    openAi(429, { type: 'rate_limit_error', code: 'slow_down' }),
-    elsewhere,
-    `refused rate_limited, ${image}`,
-    'succeeded',
-  ],
-  [
-    'Google’s rate limit',
-    'A',
-    google(429, 'RESOURCE_EXHAUSTED'),
-    elsewhere,
-    `refused rate_limited, ${image}`,
-    'succeeded',
-  ],
-  [
-    'an overloaded OpenAI',
-    'B',
-    openAi(503, { type: 'service_unavailable_error', code: 'server_is_overloaded' }),
-    elsewhere,
-    `refused overloaded, ${image}`,
-    'succeeded',
-  ],
-  [
-    'an overloaded Google',
-    'A',
-    google(503, 'UNAVAILABLE'),
-    elsewhere,
-    `refused overloaded, ${image}`,
-    'succeeded',
-  ],
-  // Rejections
-  [
-    'a parameter that is not known, CLIProxyAPI#4228',
-    'B',
-    openAi(400, { code: 'unknown_parameter', param: 'size' }),
-    'one',
-    'rejected invalid_request',
-    'upstream_invalid_request',
-  ],
-  [
-    'input_fidelity for a model without it',
-    'B',
-    openAi(400, { code: 'invalid_input_fidelity_model' }),
-    'one',
-    'rejected invalid_request',
-    'upstream_invalid_request',
-  ],
-  [
-    'thinking for a model without it, AIStudioToAPI#213',
-    'A',
-    google(400, 'INVALID_ARGUMENT'),
-    'one',
-    'rejected invalid_request',
-    'upstream_invalid_request',
-  ],
-  ...[413, 415, 422, 424].map((status): Row => [
-    `a ${status} of the vendor`,
-    'B',
-    openAi(status),
-    'one',
-    'rejected invalid_request',
-    'upstream_invalid_request',
-  ]),
-  // Moderation
-  ['a relay’s 451', 'B', openAi(451), 'one', 'rejected content_policy', policy],
-  [
-    'OpenAI’s safety system',
-    'B',
-    openAi(400, { type: 'image_generation_user_error', code: 'moderation_blocked' }),
-    'one',
-    'rejected content_policy',
-    policy,
-  ],
-  [
-    'dall-e’s and Azure’s code',
-    'B',
-    openAi(400, { code: 'content_policy_violation' }),
-    'one',
-    'rejected content_policy',
-    policy,
-  ],
-  [
-    'a moderation that a relay calls 502, sub2api#2399',
-    'B',
-    openAi(502, { code: 'moderation_blocked' }),
-    'one',
-    'rejected content_policy',
-    policy,
-  ],
-  [
-    'Vertex’s responsible AI',
-    'A',
-    google(400, 'INVALID_ARGUMENT', undefined, {
-      message: 'The prompt could not be submitted under our Responsible AI practices.',
-    }),
-    'one',
-    'rejected content_policy',
-    policy,
-  ],
-  ...['MODEL_ARMOR', 'ESCALATION', 'LANGUAGE', 'IMAGE_PROHIBITED_CONTENT'].map((reason): Row => [
-    `Google’s ${reason}`,
-    'A',
-    finished(reason),
-    'one',
-    'rejected content_policy',
-    policy,
-  ]),
-  [
-    'no image, litellm#40477',
-    'A',
-    finished('NO_IMAGE'),
-    'one',
-    'rejected no_image',
-    'no_image_generated',
-  ],
-  // Unknown outcomes stay with their channel
-  [
-    'a gateway that gave up, cherry-studio#19991',
-    'B',
-    page(504),
-    'one one',
-    `unknown server_error, ${image}`,
-    'succeeded',
-    { one: [page(504), 'image'] },
-  ],
-  [
-    'an HTML page with 400',
-    'A',
-    page(400),
-    'one one one',
-    'unknown unexpected_status, unknown unexpected_status, unknown unexpected_status',
-    'upstream_error',
-  ],
-  [
-    'a client that closed, 499',
-    'A',
-    google(499, 'CANCELLED'),
-    'one one one',
-    'unknown unexpected_status, unknown unexpected_status, unknown unexpected_status',
-    'upstream_error',
-  ],
-  [
-    'an error of Google while errors are not said to be free',
-    'A',
-    google(500, 'INTERNAL'),
-    'one one one',
-    'unknown server_error, unknown server_error, unknown server_error',
-    'upstream_error',
-  ],
-  // Errors that are free
-  [
-    'an error of Google that is free',
-    'A',
-    google(500, 'INTERNAL'),
-    elsewhere,
-    `refused server_error, ${image}`,
-    'succeeded',
-    { channel: { errorsAreFree: true } },
-  ],
-  [
-    'Google’s late 504 that is free',
-    'A',
-    google(504, 'DEADLINE_EXCEEDED'),
-    elsewhere,
-    `refused server_error, ${image}`,
-    'succeeded',
-    { channel: { errorsAreFree: true } },
-  ],
-  [
-    'an HTML 500 of a channel whose errors are free',
-    'A',
-    page(500),
-    'one one',
-    `unknown server_error, ${image}`,
-    'succeeded',
-    { one: [page(500), 'image'], channel: { errorsAreFree: true } },
-  ],
+type Row = readonly [source: string, family: Family, answer: Answer, more?: Partial<Play>]
+
+/** The channels called, the class of each call, and the end, of all rows that follow. */
+type Group = readonly [calls: string, outcomes: string, end: string, rows: readonly Row[]]
+
+/** The first channel has this outcome, and the second makes the image. */
+const movesOn = (outcome: string, rows: readonly Row[]): Group => [
+  elsewhere,
+  `${outcome}, ${image}`,
+  'succeeded',
+  rows,
+]
+const rejected = (reason: string, end: string, rows: readonly Row[]): Group => [
+  'one',
+  `rejected ${reason}`,
+  end,
+  rows,
+]
+/** An unknown outcome stays with its channel. */
+const asksAgain = (outcome: string, rows: readonly Row[]): Group => [
+  'one one',
+  `${outcome}, ${image}`,
+  'succeeded',
+  rows,
+]
+const fails = (outcome: string, rows: readonly Row[]): Group => [
+  'one one one',
+  Array(3).fill(outcome).join(', '),
+  'upstream_error',
+  rows,
 ]
 
+const moderated = { code: 'moderation_blocked', message: 'No.' }
+
+const groups: readonly Group[] = [
+  // A 403 that names no cause, and an edge that blocks
+  movesOn('declined forbidden', [
+    ['an organization that is not verified, openai-php/client#565', 'B', openAi(403)],
+    [
+      'a leaked key or a denied project without details, continue#10513',
+      'A',
+      google(403, 'PERMISSION_DENIED'),
+    ],
+    ['a firewall of Azure', 'B', openAi(403, { code: 'AccessDenied' })],
+    ['an edge, CLIProxyAPI#3980', 'A', page(403)],
+    ['an edge, CLIProxyAPI#3980', 'B', page(403)],
+  ]),
+  movesOn('declined too_large', [
+    ['an edge with a limit for bodies', 'B', page(413)],
+    ['an edge with a limit for headers', 'A', page(431)],
+  ]),
+  movesOn('declined model_not_found', [
+    [
+      'a 400 about the field of the model, CLIProxyAPI#3687',
+      'B',
+      openAi(400, { code: 'invalid_value', param: 'model' }),
+    ],
+  ]),
+  movesOn('operator_fault model_not_found', [
+    ['a model that the account does not have', 'B', openAi(403, { code: 'model_not_found' })],
+    ['a retired model', 'A', google(404, 'NOT_FOUND')],
+  ]),
+  movesOn('operator_fault forbidden', [
+    ['a suspended consumer', 'A', google(403, 'PERMISSION_DENIED', 'CONSUMER_SUSPENDED')],
+    ['a country that is not served', 'A', google(400, 'FAILED_PRECONDITION')],
+    ['a finish reason that limits the account', 'A', finished('PUP_LIMITED_DISABLED')],
+  ]),
+  movesOn('operator_fault credential', [
+    ['a wrong key of Azure', 'B', openAi(401, { code: '401' })],
+    [
+      'a wrong key without an envelope',
+      'B',
+      { status: 401, body: '{"statusCode":401,"message":"Access denied"}' },
+    ],
+    ['a proxy that asks for a credential', 'A', page(407)],
+  ]),
+  movesOn('exhausted quota_exhausted', [
+    [
+      'a relay’s quota of one account, sub2api#2213',
+      'B',
+      openAi(403, { code: 'insufficient_user_quota' }),
+    ],
+    ...[
+      'credit_balance_exhausted',
+      'organization_spend_limit_exceeded',
+      'project_spend_limit_exceeded',
+      'organization_usage_limit_exceeded',
+    ].map((code): Row => [
+      `OpenAI’s ${code}`,
+      'B',
+      openAi(429, { type: 'insufficient_quota', code }),
+    ]),
+    [
+      'OpenAI’s hard limit',
+      'B',
+      openAi(400, { type: 'billing_limit_user_error', code: 'billing_hard_limit_reached' }),
+    ],
+    ['Google’s prepaid credit', 'A', google(402, 'RESOURCE_EXHAUSTED')],
+  ]),
+  movesOn('refused rate_limited', [
+    ['OpenAI’s rate limit', 'B', openAi(429, { type: 'requests', code: 'rate_limit_exceeded' })],
+    ['OpenAI’s slow_down', 'B', openAi(429, { type: 'rate_limit_error', code: 'slow_down' })],
+    ['Google’s rate limit', 'A', google(429, 'RESOURCE_EXHAUSTED')],
+  ]),
+  movesOn('refused overloaded', [
+    [
+      'an overloaded OpenAI',
+      'B',
+      openAi(503, { type: 'service_unavailable_error', code: 'server_is_overloaded' }),
+    ],
+    ['an overloaded Google', 'A', google(503, 'UNAVAILABLE')],
+  ]),
+  movesOn('refused server_error', [
+    ['an error of Google that is free', 'A', google(500, 'INTERNAL'), free],
+    ['Google’s late 504 that is free', 'A', google(504, 'DEADLINE_EXCEEDED'), free],
+  ]),
+  rejected('invalid_request', invalid, [
+    [
+      'a parameter that is not known, CLIProxyAPI#4228',
+      'B',
+      openAi(400, { code: 'unknown_parameter', param: 'size' }),
+    ],
+    [
+      'input_fidelity for a model without it',
+      'B',
+      openAi(400, { code: 'invalid_input_fidelity_model' }),
+    ],
+    ['thinking for a model without it, AIStudioToAPI#213', 'A', google(400, 'INVALID_ARGUMENT')],
+    ...[413, 415, 422, 424].map((status): Row => [
+      `a ${status} of the vendor`,
+      'B',
+      openAi(status),
+    ]),
+  ]),
+  rejected('content_policy', policy, [
+    ['a relay’s 451', 'B', openAi(451)],
+    [
+      'OpenAI’s safety system',
+      'B',
+      openAi(400, { type: 'image_generation_user_error', code: 'moderation_blocked' }),
+    ],
+    ['dall-e’s and Azure’s code', 'B', openAi(400, { code: 'content_policy_violation' })],
+    ['a moderation that a relay calls 502, sub2api#2399', 'B', openAi(502, moderated)],
+    ['moderation without a message', 'B', json(400, { ...moderated, message: null })],
+    ['moderation as a success, sub2api#3381', 'B', json(200, moderated)],
+    [
+      'moderation as a success with no text as message',
+      'B',
+      json(200, { ...moderated, message: null }),
+    ],
+    ['moderation as a success without a message', 'A', json(200, { code: 'moderation_blocked' })],
+    ['moderation as a success in full', 'B', openAi(201, moderated)],
+    [
+      'Vertex’s responsible AI',
+      'A',
+      google(400, 'INVALID_ARGUMENT', undefined, {
+        message: 'The prompt could not be submitted under our Responsible AI practices.',
+      }),
+    ],
+    ...['MODEL_ARMOR', 'ESCALATION', 'LANGUAGE', 'IMAGE_PROHIBITED_CONTENT'].map((reason): Row => [
+      `Google’s ${reason}`,
+      'A',
+      finished(reason),
+    ]),
+  ]),
+  rejected('no_image', 'no_image_generated', [
+    ['no image, litellm#40477', 'A', finished('NO_IMAGE')],
+  ]),
+  asksAgain('unknown server_error', [
+    ['a gateway that gave up, cherry-studio#19991', 'B', page(504)],
+    ['an HTML 500 of a channel whose errors are free', 'A', page(500), free],
+  ]),
+  fails('unknown unexpected_status', [
+    ['an HTML page with 400', 'A', page(400)],
+    ['a client that closed, 499', 'A', google(499, 'CANCELLED')],
+  ]),
+  fails('unknown server_error', [
+    ['an error of Google while errors are not said to be free', 'A', google(500, 'INTERNAL')],
+  ]),
+]
+
+/** An error, alone in its envelope. */
+function json(status: number, error: object): Answer {
+  return { status, body: JSON.stringify({ error }) }
+}
+
 describe('a task whose first channel answers with', () => {
-  const titled = rows.map((row) => [row[0], row[1], row] as const)
-  it.each(titled)('%s (family %s)', async (_source, family, row) => {
-    const [, , answer, calls, outcomes, end, more = {}] = row
-    const played = await playTask(world, { family, one: [answer], two: ['image'], ...more })
+  const titled = groups.flatMap(([calls, outcomes, end, rows]) =>
+    rows.map((row) => [row[0], row[1], row, { calls, outcomes, end }] as const),
+  )
+  it.each(titled)('%s (family %s)', async (_source, family, row, { calls, outcomes, end }) => {
+    const [, , answer, more = {}] = row
+    const then = calls === 'one one' ? (['image'] as const) : []
+    const played = await playTask(world, {
+      family,
+      one: [answer, ...then],
+      two: ['image'],
+      ...more,
+    })
     expect(played.channelsCalled).toBe(calls)
     expect(played.outcomes.join(', ')).toBe(outcomes)
     expect(played.end).toBe(end)
     expect(played.charge).toBe(end === 'succeeded' ? 'settle' : 'release')
   })
+})
+
+it.each([
+  ['apim-request-id', { 'apim-request-id': 'azure-1', 'x-request-id': 'other' }, 'azure-1'],
+  ['x-ms-request-id', { 'x-ms-request-id': 'azure-2' }, 'azure-2'],
+  ["Google's responseId", {}, 'google-1'],
+  ['cf-ray, where there is nothing better', { 'cf-ray': 'edge-1' }, 'google-1'],
+])('an operator finds a task by %s', async (_name, headers, id) => {
+  const document = { candidates: [{ finishReason: 'NO_IMAGE' }], responseId: 'google-1' }
+  const answer = { status: 200, body: JSON.stringify(document), headers }
+  const { taskId } = await playTask(world, { family: 'A', one: [answer] })
+  const { rows } = await world.pool.query(
+    'select upstream_request_id as id from attempt where task_id = $1',
+    [taskId],
+  )
+  expect(rows).toEqual([{ id }])
 })
 
 const refusals = {

@@ -92,6 +92,7 @@ describe('answers in forms that no vendor documents', () => {
   it.each([
     ['written with escapes', `{"created":1,"data":[{"b64_json":"${escaped}"}]}`],
     ['behind one that is none', JSON.stringify({ created: 1, data: data('aGVsbG8=', null, png) })],
+    ['beside an error of null', JSON.stringify({ created: 1, data: data(png), error: null })],
     ['as a data URL', JSON.stringify({ created: 1, data: data(`data:image/png;base64,${png}`) })],
   ])('give their whole image %s', async (_which, body) => {
     const outcome = await outcomeOfAnswer(200, body)

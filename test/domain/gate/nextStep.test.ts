@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { defined } from '../../../src/domain/defined.ts'
 import { nextStep } from '../../../src/domain/gate/nextStep.ts'
 import type {
   ChannelState,
@@ -86,9 +87,17 @@ const end = (code: string, cause: string, workPossible = false, more = {}) => ({
   kind: 'end',
   failure: { code, cause, workPossible, ...more },
 })
+const limited = (retryAfterMs?: number) =>
+  end('rate_limit_exceeded', 'refused', false, defined({ retryAfterMs }))
+const operatorFault = end('upstream_error', 'operator_fault')
+const maybeMade = end('upstream_error', 'unknown', true)
+const notMade = end('upstream_error', 'unknown')
 const hundred = Array.from({ length: 100 }, () => refused)
 
 type Row = readonly [title: string, known: Known, expected: object]
+
+const waitedFor = (cases: readonly Row[]) =>
+  cases.map(([title, known, expected]): Row => [title, { ...known, sync: true }, expected])
 
 const rows: Readonly<Record<string, readonly Row[]>> = {
   'calls a channel': [
@@ -196,7 +205,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     [
       'not beyond the deadline, because the upstream asked',
       { past: [{ ...justUnknown, retryAfterMs: 30_000 }], deadlineAtMs: nowMs + 30_000 },
-      end('upstream_error', 'unknown', true),
+      maybeMade,
     ],
   ],
   waits: [
@@ -268,33 +277,21 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
       { past: [past({ class: 'rejected', reason: 'no_image' })] },
       end('no_image_generated', 'rejected'),
     ],
-    [
-      'when three calls may have done work',
-      { past: [unknown, unknown, unknown] },
-      end('upstream_error', 'unknown', true),
-    ],
+    ['when three calls may have done work', { past: [unknown, unknown, unknown] }, maybeMade],
     [
       'when an answer says that a call may still run whose time is over',
       { past: [unknown, timeoutIsOver, timeoutIsOver] },
-      end('upstream_error', 'unknown', true),
+      maybeMade,
     ],
     [
       'when its vendor failed five times without work',
       { past: Array<PastAttempt>(5).fill(free) },
-      end('upstream_error', 'unknown'),
+      notMade,
     ],
-    [
-      'after a hundred refusals',
-      { past: hundred },
-      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 10_000 }),
-    ],
+    ['after a hundred refusals', { past: hundred }, limited(10_000)],
     ['at the deadline', { deadlineAtMs: nowMs }, end('generation_timeout', 'deadline')],
-    [
-      'at the deadline with the last refusal',
-      { deadlineAtMs: nowMs, past: [refused] },
-      end('rate_limit_exceeded', 'refused'),
-    ],
-    ['when it is given up', { givenUp: true }, end('upstream_error', 'unknown')],
+    ['at the deadline with the last refusal', { deadlineAtMs: nowMs, past: [refused] }, limited()],
+    ['when it is given up', { givenUp: true }, notMade],
     [
       'when the quota of every channel is used up',
       { past: [exhausted, on('two', exhausted)] },
@@ -303,66 +300,58 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     [
       'when every channel has declined it four times',
       { past: [declined, on('two', declined)].flatMap((each) => Array(4).fill(each)) },
-      end('upstream_error', 'operator_fault'),
+      operatorFault,
     ],
     [
       'when the pause after a decline passes the deadline',
       { past: [justDeclined], channels: [one], deadlineAtMs: nowMs + 29_000 },
-      end('upstream_error', 'operator_fault'),
+      operatorFault,
     ],
     [
       'with the latest outcome of its only channel',
       { past: [refused, fault], channels: [one] },
-      end('upstream_error', 'operator_fault'),
+      operatorFault,
     ],
     [
       'when a cooldown passes the deadline',
       { channels: [state('one', cooling)], deadlineAtMs: nowMs + 19_000 },
-      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 20_000 }),
+      limited(20_000),
     ],
     [
       'when a fault passes the deadline',
       { channels: [state('one', faulty)], deadlineAtMs: nowMs + 19_000 },
-      end('upstream_error', 'operator_fault'),
+      operatorFault,
     ],
   ],
-  'ends while a client waits': [
+  'ends while a client waits': waitedFor([
     [
       'with the earliest Retry-After of its channels',
-      { sync: true, past: [refused, on('two', justRefused)] },
-      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 7_000 }),
+      { past: [refused, on('two', justRefused)] },
+      limited(7_000),
     ],
     [
       'with none that has passed',
-      { sync: true, past: [justRefused, on('two', { ...refused, closedAtMs: 0 })] },
-      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 0 }),
+      { past: [justRefused, on('two', { ...refused, closedAtMs: 0 })] },
+      limited(0),
     ],
     [
       'for a cooldown that is as long as its deadline',
-      { sync: true, channels: [state('one', coolingSoon)], deadlineAtMs: nowMs + 2_000 },
-      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 2_000 }),
+      { channels: [state('one', coolingSoon)], deadlineAtMs: nowMs + 2_000 },
+      limited(2_000),
     ],
     [
       'for a long cooldown, also beside a paused channel',
-      { sync: true, channels: [state('one', cooling), state('two', paused)] },
-      end('rate_limit_exceeded', 'refused', false, { retryAfterMs: 20_000 }),
+      { channels: [state('one', cooling), state('two', paused)] },
+      limited(20_000),
     ],
     [
       'when every channel has declined it once',
-      { sync: true, past: [declined, on('two', declined)] },
-      end('upstream_error', 'operator_fault'),
+      { past: [declined, on('two', declined)] },
+      operatorFault,
     ],
-    [
-      'for a paused channel',
-      { sync: true, channels: [state('one', paused)] },
-      end('upstream_error', 'operator_fault'),
-    ],
-    [
-      'for a fault of its channel',
-      { sync: true, channels: [state('one', faulty)] },
-      end('upstream_error', 'operator_fault'),
-    ],
-  ],
+    ['for a paused channel', { channels: [state('one', paused)] }, operatorFault],
+    ['for a fault of its channel', { channels: [state('one', faulty)] }, operatorFault],
+  ]),
 }
 
 for (const [what, cases] of Object.entries(rows)) {

@@ -215,27 +215,6 @@ describe('the insert decides about edits that come at once', () => {
     expect(rows).toEqual([{ count: 5 }])
     expect(await verifyLedger(database.pool)).toEqual([])
   })
-
-  it('each accepted edit takes one request, and a refused one takes none', async () => {
-    const api = await openApi()
-    await setLimits(database.pool, api.name, { requests: { limit: 3, period: 'hour' } })
-    const remaining: string[] = []
-    for (const n of [1, 2, 3, 4, 5]) {
-      const answer = await submitted(api, at(n))
-      const [, left = ''] = /r=(\d+)/.exec(answer.headers.get('ratelimit') ?? '') ?? []
-      remaining.push(`${answer.status} ${left}`)
-    }
-    expect(remaining).toEqual(['202 2', '202 1', '202 0', '429 0', '429 0'])
-  })
-
-  it('one of many with the same key makes the task, and the others find it', async () => {
-    const api = await openApi()
-    const answers = await Promise.all(many.map(() => submitted(api, at(0))))
-    const found = answers.map(({ status, headers }) => [status, headers.get('location')])
-    expect(found).toEqual(many.map(() => found[0]))
-    expect(found[0]?.[0]).toBe(202)
-    expect(await verifyLedger(database.pool)).toEqual([])
-  })
 })
 
 it('a submit of texts costs one statement, with a key and without', async () => {

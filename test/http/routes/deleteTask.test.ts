@@ -77,6 +77,14 @@ async function make(
   await createTestProduceImage({ attempts, blobs, callUpstream, channels })({ taskId })
 }
 
+/** An API with a task that has its image. */
+async function openMade() {
+  const api = await openApi()
+  const taskId = await api.submit()
+  await make(api, taskId)
+  return { api, taskId }
+}
+
 async function sweep({ blobs }: Api): Promise<void> {
   const step = createSweepSteps({ pool: database.pool, blobs }).find(({ name }) => name === 'sweep')
   await step?.run(new AbortController().signal, () => {})
@@ -148,9 +156,7 @@ describe('DELETE of an ended task', () => {
   })
 
   it('lets a download under way finish [delete-4]', async () => {
-    const api = await openApi()
-    const taskId = await api.submit()
-    await make(api, taskId)
+    const { api, taskId } = await openMade()
     const download = await api.send(`/v1/tasks/${taskId}/result`)
     expect((await api.remove(taskId)).status).toBe(200)
     expect(await api.files()).toEqual([])
@@ -159,9 +165,7 @@ describe('DELETE of an ended task', () => {
   })
 
   it('between the look at the record and that at the image is answered as after it [delete-4]', async () => {
-    const api = await openApi()
-    const taskId = await api.submit()
-    await make(api, taskId)
+    const { api, taskId } = await openMade()
     const { read } = api.blobs
     vi.spyOn(api.blobs, 'read').mockImplementationOnce(async (key, range) => {
       await api.remove(taskId)
@@ -172,9 +176,7 @@ describe('DELETE of an ended task', () => {
   })
 
   it('takes a variant too that is written after it [delete-1]', async () => {
-    const api = await openApi()
-    const taskId = await api.submit()
-    await make(api, taskId)
+    const { api, taskId } = await openMade()
     const url = new URL(Object((await api.record(taskId))['output']).assets[0].url)
     const { put } = api.blobs
     vi.spyOn(api.blobs, 'put').mockImplementationOnce(async (...blobs) => {
@@ -186,9 +188,7 @@ describe('DELETE of an ended task', () => {
   })
 
   it('is the same 16 times at once', async () => {
-    const api = await openApi()
-    const taskId = await api.submit()
-    await make(api, taskId)
+    const { api, taskId } = await openMade()
     const answers = await Promise.all(Array.from({ length: 16 }, () => api.remove(taskId)))
     expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200))
     expect([await api.files(), await api.uploads(taskId)]).toEqual([[], 0])
@@ -208,6 +208,12 @@ describe('DELETE of an ended task', () => {
     expect([answer.status, await api.files()]).toEqual([200, []])
   })
 })
+
+function storeIsAway({ blobs }: Api) {
+  const away = vi.spyOn(blobs, 'deletePrefix').mockRejectedValue(new Error('the store is away'))
+  onTestFinished(() => away.mockRestore())
+  return away
+}
 
 function retried(taskId: string) {
   const terms = { credits: 0, smallerPrices: [], deadlineMs: 600_000, hardEndMs: 900_000 }
@@ -240,13 +246,8 @@ describe('DELETE is refused', () => {
   })
 
   it('with a 500 that may be repeated while the store cannot say; nothing is served meanwhile [delete-6]', async () => {
-    const api = await openApi()
-    const taskId = await api.submit()
-    await make(api, taskId)
-    const away = vi
-      .spyOn(api.blobs, 'deletePrefix')
-      .mockRejectedValue(new Error('the store is away'))
-    onTestFinished(() => away.mockRestore())
+    const { api, taskId } = await openMade()
+    const away = storeIsAway(api)
     const answer = await api.remove(taskId)
     expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([500, null])
     expect(await api.record(taskId)).toMatchObject({ status: 'expired' })
@@ -256,12 +257,8 @@ describe('DELETE is refused', () => {
   })
 
   it('and goes on by itself, where nobody repeats it', async () => {
-    const api = await openApi()
-    const taskId = await api.submit()
-    await make(api, taskId)
-    const away = vi
-      .spyOn(api.blobs, 'deletePrefix')
-      .mockRejectedValue(new Error('the store is away'))
+    const { api, taskId } = await openMade()
+    const away = storeIsAway(api)
     expect((await api.remove(taskId)).status).toBe(500)
     away.mockRestore()
     await database.pool.query(`update upload set next_try_at = next_try_at - interval '1 minute'`)

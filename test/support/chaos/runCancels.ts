@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '../../../src/store/accounts/verifyLedger.ts'
-import { cancelWorkflow } from '../../../src/temporal/runs.ts'
 import type { Answer, KeyedRequest } from './chaosRequest.ts'
 import { codeOf, pickKind, sendRequest } from './chaosRequest.ts'
 import type { ChaosReport } from './runChaos.ts'
@@ -21,8 +20,6 @@ type CancelRequest = KeyedRequest & {
   readonly waiters: number
   /** When the cancels are sent, counted from the moment when the task exists. */
   readonly cancelsAtMs: readonly number[]
-  /** The run is cancelled in Temporal as well, at this time. */
-  readonly runCancelAtMs: number | undefined
   /** `isLater`: it was sent after another cancel had been confirmed. */
   readonly cancels: (Answer & { readonly isLater: boolean })[]
   readonly waited: Answer[]
@@ -49,7 +46,6 @@ function cancelRequest(index: number, chance: Seeded, cancelMsMax: number): Canc
     key: `cancel-${index}`,
     waiters: route.isSync ? chance.between(1, 3) : 0,
     cancelsAtMs: Array.from({ length: cancels }, () => chance.between(0, cancelMsMax)),
-    runCancelAtMs: chance.chance(0.1) ? chance.between(0, cancelMsMax) : undefined,
     cancels: [],
     waited: [],
   }
@@ -101,12 +97,10 @@ async function run(
   clients: readonly Client[],
   request: CancelRequest,
 ): Promise<readonly string[]> {
-  const { key, waiters, cancelsAtMs, runCancelAtMs } = request
-  const clientOf = (index: number): Client => {
-    const client = clients[index % clients.length]
-    if (client === undefined) throw new Error('no API')
-    return client
-  }
+  const { key, waiters, cancelsAtMs } = request
+  const [client] = clients
+  if (client === undefined) throw new Error('no API')
+  const clientOf = (index: number) => clients[index % clients.length] ?? client
   const callers = Array.from({ length: Math.max(1, waiters) }, async (_, waiter) => {
     const answer = await sendRequest(clientOf(waiter), request, endMsMax)
     if (waiters > 0 && answer !== 'none') request.waited.push(answer)
@@ -121,15 +115,11 @@ async function run(
     const { status, headers } = answer
     request.cancels.push({ status, headers, text: await answer.text(), isLater })
   })
-  if (runCancelAtMs !== undefined) {
-    await sleep(runCancelAtMs)
-    await cancelWorkflow(service.temporal.temporal, taskId)
-  }
   await Promise.all([...callers, ...cancels])
-  await clientOf(0).ended(taskId, { limitMs: endMsMax })
+  await client.ended(taskId, { limitMs: endMsMax })
   const truth = await truthOf(service, key)
   if (truth === undefined) return ['the task is gone']
-  const record: unknown = await (await clientOf(0).lookup(taskId)).json()
+  const record: unknown = await (await client.lookup(taskId)).json()
   const found = [
     ...brokenEnd(truth),
     ...brokenWaits(request, truth),
@@ -179,32 +169,22 @@ function* brokenEnd({ end, cause, money, named, tasks, possible }: Truth): Gener
   if (!named || tasks > 1) yield 'the key did not stay with the cancelled task'
 }
 
+/** A confirmed cancel is the record of a cancelled task. A refused one had a call, or came too late. */
 function* brokenCancel(answer: Answer, truth: Truth, record: unknown): Generator<string> {
   const { status, headers, text } = answer
-  switch (status) {
-    case 200: {
-      const credits = headers.get('x-credits-charged')
-      if (truth.end !== 'cancelled') yield 'a cancel was confirmed, and the task ended otherwise'
-      if (credits !== '0') yield `X-Credits-Charged is ${credits}`
-      if (text !== JSON.stringify(record)) yield 'the answer is not the record'
-      return
-    }
-    case 409: {
-      const { error } = Object(JSON.parse(text))
-      if (error?.code !== 'task_not_cancellable') yield `409 with the code ${error?.code}`
-      const says = String(error?.message)
-      if (/already succeeded/.test(says) !== (truth.end === 'succeeded' && /already/.test(says))) {
-        yield `the message says "${says}"`
-      }
-      if (/already failed/.test(says) && ['succeeded', 'cancelled'].includes(truth.end)) {
-        yield `the message says "${says}"`
-      }
-      if (!/already/.test(says) && truth.calls === 0) yield 'refused although no call was made'
-      return
-    }
-    default:
-      yield `a cancel got ${status}`
+  if (status === 200) {
+    if (truth.end !== 'cancelled') yield 'a cancel was confirmed, and the task ended otherwise'
+    if (headers.get('x-credits-charged') !== '0') yield 'a confirmed cancel costs'
+    if (text !== JSON.stringify(record)) yield 'the answer is not the record'
+    return
   }
+  const { code, message } = Object(JSON.parse(text)).error ?? {}
+  if (status !== 409 || code !== 'task_not_cancellable') yield `a cancel got ${status} ${code}`
+  const [, said] = /already (succeeded|failed)/.exec(String(message)) ?? []
+  const happened = truth.end === 'succeeded' ? 'succeeded' : 'failed'
+  if (truth.end === 'cancelled' && said !== undefined) yield `a cancelled task has "${message}"`
+  if (said !== undefined && said !== happened) yield `the message says "${message}"`
+  if (said === undefined && truth.calls === 0) yield 'refused although no call was made'
 }
 
 /** Every caller that waits for a cancelled task gets the same final answer, and only those do. */

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { newTaskId } from '../../../src/domain/ids.ts'
 import type { Seeded } from '../seeded.ts'
 import type { SmallerPrice } from '../../../src/domain/models/smallerPrices.ts'
-import type { Cooldown, ModelState, ModelTask, Step } from './transitionsModel.ts'
+import type { ModelState, ModelTask, Step } from './transitionsModel.ts'
 import { moneyOf, newTask, openOf } from './transitionsModel.ts'
 
 // One history of the model test: its rows, what is done to them at random, and how the database and the model show
@@ -216,13 +216,9 @@ export async function letTimePass(
         channel,
       ]
     },
-    age: () => [
-      `update attempt set opened_at = opened_at - interval '1 second' where channel = $1`,
-      channel,
-    ],
     cooldown: () => ['update cooldown set until_at = now() where channel = $1', channel],
   }
-  const often = ['record', 'process', 'process', 'cooldown', 'cooldown', 'age', 'age'] as const
+  const often = ['record', 'process', 'process', 'cooldown', 'cooldown'] as const
   const [text = '', ...values] =
     passings[
       seeded.pick([...often, 'deadline', 'end', 'lease', 'record', 'inputs', 'pause'] as const)
@@ -240,27 +236,19 @@ const beats = [
   ['silent', 20, 60],
 ] as const
 
-/** What the database shows of a history. */
-export type Shown = {
-  /** One line for each task and account. */
-  readonly lines: readonly string[]
-  readonly cooldowns: readonly Cooldown[]
-}
-
+/** Returns one line for each task and account, as the database shows them. */
 export async function readDatabase(
   pool: Pool,
   state: ModelState,
-  newTaskIds: readonly string[] = [],
-): Promise<Shown> {
-  const values = [
-    [...Object.keys(state.tasks), ...newTaskIds],
-    Object.keys(state.deposits),
-    Object.keys(state.paused),
-  ]
-  const { rows } = await pool.query<Shown>({ name: 'show-history', text: showSql, values })
-  const [row] = rows
-  if (row === undefined) throw new Error('a select without from returned no row')
-  return row
+  newTaskIds: readonly string[],
+): Promise<readonly string[]> {
+  const values = [[...Object.keys(state.tasks), ...newTaskIds], Object.keys(state.deposits)]
+  const { rows } = await pool.query<{ lines: readonly string[] }>({
+    name: 'show-history',
+    text: showSql,
+    values,
+  })
+  return rows[0]?.lines ?? []
 }
 
 const showSql = `
@@ -281,18 +269,9 @@ const showSql = `
     select concat_ws(' ', account_id, available, held, spent,
       (select string_agg(used::text, ',' order by starts_at) from budget_use where key_id = 'key-' || account_id))
     from account_balance where account_id = any($2::text[]) order by account_id
-  ) as lines,
-  (select coalesce(json_agg(json_build_object('channel', channel, 'model', model, 'max', max,
-      'untilMs', extract(epoch from until_at) * 1000, 'stands', until_at > clock_timestamp(),
-      'crowds', (
-        select count(*) from attempt a join attempt b using (channel)
-        where channel = cooldown.channel and a.closed_at is null and b.closed_at is null
-          and (cooldown.model = '*' or (a.model = cooldown.model and b.model = a.model))
-          and b.opened_at > a.opened_at and b.opened_at < a.opened_at + interval '200 milliseconds'))), '[]')
-    from cooldown where channel = any($3::text[])
-      and (fault or until_at > clock_timestamp() - interval '60 seconds')) as cooldowns`
+  ) as lines`
 
-/** The lines of `Shown` that the model expects. */
+/** The lines of `readDatabase` that the model expects. */
 export function linesOf(state: ModelState): readonly string[] {
   const taskLines = Object.entries(state.tasks).map(([id, task]) => {
     const {

@@ -5,7 +5,6 @@ import { newUploadId } from '../../../src/domain/ids.ts'
 import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import type { Family } from '../../../src/domain/models/models.ts'
 import type { ImageRequest, Route } from '../../../src/domain/tasks/imageRequest.ts'
-import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import { createUpstreamCaller } from '../../../src/upstream/callUpstream.ts'
 import { createUpstreamConnections } from '../../../src/upstream/upstreamConnections.ts'
@@ -156,12 +155,6 @@ export async function playTask({ pool }: Pick<AttemptWorld, 'pool'>, play: Play)
     `select model, fault, length_ms::float8 / 1000 as seconds from cooldown where channel = $1`,
     [names[0]],
   )
-  const { rows: stored } = await pool.query<{ answer: string | null }>(
-    'select answer_id as answer from task where task_id = $1',
-    [taskId],
-  )
-  const answerId = stored[0]?.answer ?? undefined
-  const kept = answerId === undefined ? undefined : await blobs.read(answerImageKey(answerId))
   const [, ending] = await moneyOf(pool, taskId)
   return {
     taskId,
@@ -173,7 +166,6 @@ export async function playTask({ pool }: Pick<AttemptWorld, 'pool'>, play: Play)
     end: result.kind === 'failed' ? result.failure.code : result.kind,
     cause: result.kind === 'failed' ? result.failure.cause : undefined,
     charge: ending,
-    image: kept && (await collect(kept.content)),
     cooldown: rows[0],
   }
 }

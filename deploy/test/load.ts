@@ -56,6 +56,8 @@ export function startLoad(url: string, key: string, perSecond: number) {
 
   const running = run()
   return {
+    /** Sends no more calls. */
+    end: () => stopping.abort(),
     /** Ends the load when every call has its answer. */
     async stop() {
       stopping.abort()

@@ -198,7 +198,8 @@ async function roll({ client, key }: Made) {
   setVariables({ DARKROOM_VERSION: 'next' })
   await compose('build')
   await compose('run', '--rm', '--no-deps', 'migrate')
-  console.log(await docker.run('deploy/roll.sh', [], nginx.variables))
+  const rolled = await docker.run('deploy/roll.sh', [], nginx.variables).finally(load.end)
+  console.log(rolled)
   const { prompts, taskIds, failures } = await load.stop()
   nginx.stop()
   const notMade: string[] = []

@@ -109,7 +109,7 @@ describe.each(clientKinds)('an image is bought once, and arrives, with %s of Pyt
       timeout,
       expect.any(Number),
     ])
-    expect(ended[3]).toBeLessThan(13)
+    expect(ended[3]).toBeLessThan(45)
     expect(await bought()).toEqual(once)
   })
 
@@ -237,6 +237,18 @@ describe('the client of Python', () => {
       return [making.cancelled(), (await darkroom.tasks.wait(seen[0]["task_id"]))["status"]]`
     expect(await python.run('AsyncDarkroom', lines, given)).toEqual([true, 'succeeded'])
     expect(await bought()).toEqual(once)
+  })
+
+  it('15 follows to the end and no further, and splits events at empty lines alone', async () => {
+    const record = { task_id: 'task_1', status: 'failed', error: { message: 'one\u2028two' } }
+    const { url, count } = await listenAnswering((response) => {
+      response.write(`id: 1\r\ndata: ${JSON.stringify(record)}\r\n\r\n`)
+      setTimeout(() => response.write(': still here\n\n'), 100)
+    })
+    const lines = 'return [record async for record in darkroom.tasks.follow("task_1")]'
+    const given = { url, secret: 'key' }
+    expect(await python.run('AsyncDarkroom', lines, given)).toEqual([record])
+    expect(count()).toBe(1)
   })
 
   it('23 gives the key to the service alone, and never to where a redirect or an image leads', async () => {

@@ -169,6 +169,8 @@ class AsyncTasks:
                         async for chunk in response.aiter_bytes():
                             for record in events.take(chunk):
                                 yield record
+                            if events.has_ended:
+                                return
             except NO_ANSWER as error:
                 events.broke(error, reply)
             if events.has_ended:

@@ -168,6 +168,8 @@ class Tasks:
                         for chunk in response.iter_bytes():
                             for record in events.take(chunk):
                                 yield record
+                            if events.has_ended:
+                                return
             except NO_ANSWER as error:
                 events.broke(error, reply)
             if events.has_ended:

@@ -5,6 +5,7 @@ import { newUploadId } from '../../../src/domain/ids.ts'
 import { createModelTable } from '../../../src/domain/models/modelTable.ts'
 import type { Family } from '../../../src/domain/models/models.ts'
 import type { ImageRequest, Route } from '../../../src/domain/tasks/imageRequest.ts'
+import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import { createUpstreamCaller } from '../../../src/upstream/callUpstream.ts'
 import { createUpstreamConnections } from '../../../src/upstream/upstreamConnections.ts'
@@ -39,6 +40,8 @@ export type Play = {
   readonly sync?: boolean
   readonly action?: 'generate' | 'edit'
   readonly channel?: Partial<Channel>
+  /** Whether only pauses between calls are waited for, and no cooldown. */
+  readonly pausesAlone?: boolean
 }
 
 export type SeenCall = {
@@ -140,7 +143,8 @@ export async function playTask({ pool }: Pick<AttemptWorld, 'pool'>, play: Play)
   const waits: string[] = []
   const names = channels.map(({ name }) => name)
   let result = await produce({ taskId })
-  while (result.kind === 'wait' && waits.length < 60) {
+  const goesOn = (reason: string) => play.pausesAlone !== true || reason === 'backoff'
+  while (result.kind === 'wait' && waits.length < 60 && goesOn(result.reason)) {
     waits.push(`${result.reason} ${Math.round(result.delayMs / 1000)}`)
     await pool.query(
       `with older as (
@@ -155,6 +159,12 @@ export async function playTask({ pool }: Pick<AttemptWorld, 'pool'>, play: Play)
     `select model, fault, length_ms::float8 / 1000 as seconds from cooldown where channel = $1`,
     [names[0]],
   )
+  const { rows: stored } = await pool.query<{ answer: string | null }>(
+    'select answer_id as answer from task where task_id = $1',
+    [taskId],
+  )
+  const answerId = stored[0]?.answer ?? undefined
+  const kept = answerId === undefined ? undefined : await blobs.read(answerImageKey(answerId))
   const [, ending] = await moneyOf(pool, taskId)
   return {
     taskId,
@@ -166,6 +176,7 @@ export async function playTask({ pool }: Pick<AttemptWorld, 'pool'>, play: Play)
     end: result.kind === 'failed' ? result.failure.code : result.kind,
     cause: result.kind === 'failed' ? result.failure.cause : undefined,
     charge: ending,
+    image: kept && (await collect(kept.content)),
     cooldown: rows[0],
   }
 }

@@ -17,7 +17,7 @@ const python = usePython()
 async function run(file: string, args: readonly string[], cwd = folder): Promise<string> {
   const given = { DARKROOM_URL: service.url, DARKROOM_API_KEY: secret }
   const env = { ...process.env, ...python.tools().env, ...given }
-  const { ok, end, output } = await runCommand(file, args, { env, cwd, timeoutMs: 80_000 })
+  const { ok, end, output } = await runCommand(file, args, { env, cwd, timeoutMs: 150_000 })
   if (!ok) throw new Error(`${file} ${args.join(' ')}: ${end}\n${output}`)
   return output
 }

@@ -59,7 +59,11 @@ export function createCliService(environment: Environment): CliService {
       (await import('./operateTemporal.ts')).readHistory(config, taskId),
     replayTask: async (events) => (await import('../temporal/worker/replay.ts')).replayTask(events),
     close: async () => {
-      await (await opened)?.close()
+      // Who asked for a store that cannot be opened has got its error.
+      await opened?.then(
+        (blobs) => blobs.close(),
+        () => {},
+      )
       await (await connected)?.end()
     },
   }
@@ -88,8 +92,13 @@ async function connect(config: Config): Promise<Pool> {
 /** Opens the blob store that belongs to this database. Throws for any other one. */
 async function openOwnBlobs(config: Config, pool: Pool) {
   const blobs = await (await import('./stores.ts')).openBlobs(config)
-  await claimStoreId(pool, blobs.storeId)
-  return blobs
+  try {
+    await claimStoreId(pool, blobs.storeId)
+    return blobs
+  } catch (error) {
+    await blobs.close()
+    throw error
+  }
 }
 
 /**

@@ -174,6 +174,13 @@ describe('darkroom task purge', () => {
     const refused = await runDarkroom(['task', 'purge', taskId], other)
     expect(refused?.exitCode).toBe(1)
     expect(refused?.stderr).toContain('All processes must use one store.')
+    // An open connection would keep the process of the command for half a minute.
+    const connected = `select from pg_stat_activity
+      where datname = current_database() and application_name = 'darkroom-cli'`
+    await vi.waitFor(
+      async () => expect((await world.pool.query(connected)).rowCount).toBe(0),
+      10_000,
+    )
     expect(await world.json('task', 'retry', taskId)).toMatchObject({ retry_of: taskId })
   })
 })

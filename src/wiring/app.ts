@@ -5,6 +5,7 @@ import { inheritedEnvironment, required } from '../config/environment.ts'
 import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
+import { channelsFor, isLeftToOthers } from '../domain/upstream/channel.ts'
 import { databasesOf, reached } from './databases.ts'
 import { openStores } from './stores.ts'
 import { openMessages } from '../store/connection/messages.ts'
@@ -124,13 +125,21 @@ export async function openApp(
   }
 }
 
-/** Says which models the operator's file names in `prices` alone, and of which it has lost live tasks. */
+/**
+ * Says which models the operator's file names in `prices` alone, which no channel of it lists, and of which it has lost
+ * live tasks.
+ */
 async function warnOfModels(
   log: Logger,
   pool: Pool,
-  { models, strayPrices }: OperatorSettings,
+  { models, channels, strayPrices }: OperatorSettings,
 ): Promise<void> {
   for (const model of strayPrices) log.warn('prices of a model that is not there', { model })
+  for (const { id: model, family, retired } of models.values()) {
+    if (!retired && isLeftToOthers(model, channelsFor(channels, { family, model }))) {
+      log.warn('a model that no channel lists', { model })
+    }
+  }
   for (const lost of await readOtherModels(pool, [...models.keys()])) {
     log.warn("live tasks of a model that the operator's file does not name", lost)
   }

@@ -268,6 +268,11 @@ describe('a file without the model', () => {
     await assertLedgerVerifies(service.pool)
   })
 
+  it('that lists it in no channel says so at its start [ownmodel-5]', async () => {
+    const { output } = await service.startApi(swapped)
+    expect(output()).toContain('a model that no channel lists')
+  })
+
   it('that makes the name like a model of another family concerns new tasks alone [ownmodel-7]', async () => {
     const { task_id: taskId } = await client.accepted(body, key)
     const other = await clientOf(swapped)

@@ -187,9 +187,9 @@ const earlyErrors = (['request_timeout', 'headers_too_large'] as const).map((id)
 })
 
 /**
- * Adds the values that these models take, and removes from the schemas what zod adds and readers do not need: the ban on further fields in answers, because
- * answers may get more fields; the pattern of a date-time, because its format says the same; and the limits of
- * JavaScript's integers.
+ * Adds the values that these models take, and removes from the schemas what zod adds and readers do not need: the ban on
+ * further fields in answers, because answers may get more fields; the pattern of a date-time, because its format says the
+ * same; and the limits of JavaScript's integers.
  */
 function plainSchema(models: ModelTable): ZodOpenApiOverride {
   return ({ zodSchema, jsonSchema, io }) => {

@@ -43,8 +43,9 @@ export function createClientWaits(
 
   /**
    * Waits for the end of the task of a synchronous call. After `syncDeadlineMs`, or when the client has left, returns the
-   * task as it is then. A stream waits longer: until the process has been stopping for `syncDeadlineMs`. If no other client of this process waits for the task of one that has left, the task is
-   * cancelled, unless a call may have done work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
+   * task as it is then. A stream waits longer: until the process has been stopping for `syncDeadlineMs`. If no other
+   * client of this process waits for the task of one that has left, the task is cancelled, unless a call may have done
+   * work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
    *
    * The clients of each task are counted: a client whose connection broke often sends its request again with the same
    * key. The second connection then joins the task before Darkroom notices that the first one is dead, and the task

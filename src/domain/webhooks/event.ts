@@ -5,8 +5,8 @@ import type { ClaimedDelivery } from './delivery.ts'
 /**
  * Returns the event that the receiver gets. The event of a task contains the task's record as it was when the task
  * ended, without the native response. So the status of a succeeded task is `succeeded`, even if its image has expired
- * by now. A delivery without a task and without data is a test of the webhook. `assetUrl` returns the signed URL of the task's image, or
- * `undefined` when the task has no image.
+ * by now. A delivery without a task and without data is a test of the webhook. `assetUrl` returns the signed URL of the
+ * task's image, or `undefined` when the task has no image.
  */
 export function eventOfDelivery(
   { event, webhookId, createdAtMs, task, data: told }: ClaimedDelivery,

@@ -14,9 +14,9 @@ import { sendJson } from './sendBody.ts'
 import { sendNative } from './sendNative.ts'
 
 /**
- * Keeps the call open until its task ends, or until the synchronous deadline, which does not bind a stream. The call may have joined the task of an
- * earlier call, by the same idempotency key. Where that task is cancelled because the earlier client left, the answer
- * is a 500 that may be repeated: the key is free by then, so the repeated call makes a new task.
+ * Keeps the call open until its task ends, or until the synchronous deadline, which does not bind a stream. The call may
+ * have joined the task of an earlier call, by the same idempotency key. Where that task is cancelled because the earlier
+ * client left, the answer is a 500 that may be repeated: the key is free by then, so the repeated call makes a new task.
  */
 export async function answerSync(
   context: ApiContext,

@@ -9,8 +9,8 @@ type MessagesOptions = {
   /** Leads to PostgreSQL itself, because a pooler in transaction mode has no sessions that could listen. */
   readonly databaseUrl: string
   /**
-   * What this process hears: the ends of tasks, or tasks that a worker should take now. It becomes part of the SQL text, so it must
-   * never come from outside this code.
+   * What this process hears: the ends of tasks, or tasks that a worker should take now. It becomes part of the SQL text,
+   * so it must never come from outside this code.
    */
   readonly hears: 'task_end' | 'task'
   /** Called with each connection that is lost or cannot be opened, and with each message that could not be sent. */

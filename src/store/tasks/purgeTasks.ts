@@ -3,7 +3,8 @@ import type { Pool } from 'pg'
 /**
  * Deletes ended tasks whose time as a record is over (`purge_at`), with their attempts and idempotency keys. Their
  * ledger rows stay, and their remaining uploads become due for the sweep. Also deletes the counts of budgets whose
- * period ended more than a day ago, and deliveries of events that belong to no task after 8 days. Returns how many tasks were deleted.
+ * period ended more than a day ago, and deliveries of events that belong to no task after 8 days. Returns how many tasks
+ * were deleted.
  */
 export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
   const { rows } = await pool.query<{ purged: number }>({

@@ -5,9 +5,10 @@ import type { TaskViewRow } from '../taskRow.ts'
 import { isKept, taskViewColumns } from '../taskRow.ts'
 
 /**
- * Returns a task as the lookup shows it, with its native response or rejection if that is still kept. With `accountId`, only a task
- * of that account: the account is part of the condition, so that another account's task takes the same time and gives
- * the same result as an unknown one. A record that is due for the purge is not found, even if it is not yet purged.
+ * Returns a task as the lookup shows it, with its native response or rejection if that is still kept. With `accountId`,
+ * only a task of that account: the account is part of the condition, so that another account's task takes the same time
+ * and gives the same result as an unknown one. A record that is due for the purge is not found, even if it is not yet
+ * purged.
  */
 export async function readTask(
   pool: Pool,

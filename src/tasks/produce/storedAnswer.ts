@@ -24,8 +24,9 @@ type AnswerToStore = {
 
 /**
  * Stores an answer, before the task is settled with it. `meta.json` appears after the image, so an answer with
- * `meta.json` is complete, with the original where the image was converted. Never overwrites a blob. Tries a failed write again until the task's hard end, because the
- * call is paid for and must not be made again. After the hard end, throws the last error of the blob store.
+ * `meta.json` is complete, with the original where the image was converted. Never overwrites a blob. Tries a failed
+ * write again until the task's hard end, because the call is paid for and must not be made again. After the hard end,
+ * throws the last error of the blob store.
  */
 export async function storeAnswer(
   { blobs, log }: { readonly blobs: BlobStore; readonly log: Pick<Logger, 'warn'> },

@@ -194,10 +194,10 @@ async function keepLogs() {
 async function roll({ client, key }: Made) {
   await keepLogs()
   const nginx = await startNginx()
-  const load = startLoad('http://127.0.0.1', key, callsPerSecond)
   setVariables({ DARKROOM_VERSION: 'next' })
   await compose('build')
   await compose('run', '--rm', '--no-deps', 'migrate')
+  const load = startLoad('http://127.0.0.1', key, callsPerSecond)
   const rolled = await docker.run('deploy/roll.sh', [], nginx.variables).finally(load.end)
   console.log(rolled)
   const { prompts, taskIds, failures } = await load.stop()

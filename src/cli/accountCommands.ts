@@ -77,7 +77,7 @@ function models(context: CliContext): Command {
     .action(async (name: string, chosen: readonly ModelId[] | undefined) => {
       const wanted = { name, ...defined({ models: chosen }) }
       const account = valueOf(await accounts.setAccountModels(await context.operator(), wanted))
-      context.show({ ...accountAnswer(account), json: account })
+      context.show(accountAnswer(account))
     })
 }
 
@@ -106,7 +106,7 @@ function limit(context: CliContext): Command {
       }
       const set = await accounts.setAccountLimits(await context.operator(), { name, limits })
       const account = valueOf(set)
-      context.show({ ...accountAnswer(account), json: account })
+      context.show(accountAnswer(account))
     })
 }
 
@@ -121,7 +121,7 @@ function alert(context: CliContext): Command {
     .action(async (name: string, { below }: { readonly below: number | 'none' }) => {
       const wanted = { name, below: below === 'none' ? null : below }
       const account = valueOf(await accounts.setAccountAlert(await context.operator(), wanted))
-      context.show({ ...accountAnswer(account), json: account })
+      context.show(accountAnswer(account))
     })
 }
 
@@ -164,7 +164,7 @@ function accountAnswer(account: AccountJson): Answer {
   const { requests, live_tasks: tasks } = limits
   const allowed = account.models?.join(', ') ?? 'all'
   return {
-    json: { account_id, name, available, held, spent, limits, alert_below },
+    json: account,
     text: fields({
       account: name,
       id: account_id,

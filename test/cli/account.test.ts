@@ -23,6 +23,8 @@ describe('darkroom account', () => {
       available: 100,
       held: 0,
       spent: 0,
+      models: ['familya-3-pro-image'],
+      created_at: expect.any(String),
       limits: { requests: null, live_tasks: null },
       alert_below: null,
     })

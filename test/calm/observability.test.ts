@@ -52,11 +52,14 @@ async function alertExpressions(): Promise<readonly string[]> {
 
 /** Series that Prometheus creates itself. */
 const madeByPrometheus = new Set(['up', 'ALERTS'])
+/** Of the exporters that docs/operating.md names, and of the operator's backup. */
+const ofOthers =
+  /^(node_filesystem_(avail|size)_bytes|probe_ssl_earliest_cert_expiry|backup_last_success_timestamp_seconds)$/
 const addedByScrape = new Set(['job', 'instance'])
 
 function unknownOf(expressions: readonly string[]): readonly string[] {
   return expressions.flatMap(selectorsOf).flatMap(({ metric, labels }) => {
-    if (madeByPrometheus.has(metric)) return []
+    if (madeByPrometheus.has(metric) || ofOthers.test(metric)) return []
     const known = exposed.get(metric)
     if (known === undefined) return [metric]
     // A metric without a value shows no labels, so only its name can be checked.

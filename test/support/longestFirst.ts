@@ -6,11 +6,11 @@ const order = [
   // The longest one has the shared service started.
   /\/test\/mortal\/stoppedProcesses/,
   // These need no service.
-  /\/test\/(?:domain|http|schema|streams|upstream)\//,
+  /\/test\/(?:bytes|domain|http|schema|upstream)\//,
   // They start services and processes of their own.
   /\/test\/(?:dev|mortal|rough|wiring)\//,
   // They wait for the shared service.
-  /\/test\/(?:admin|calm|cli|examples|operations|telemetry|web|workflows)\//,
+  /\/test\/(?:admin|calm|cli|clients|examples|operations|telemetry|web|workflows)\//,
 ]
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Family } from '../domain/models/models.ts'
 import type { Model, ModelTable } from '../domain/models/modelTable.ts'
+import { offeredModels } from '../domain/models/modelTable.ts'
 
 // The fields of requests whose values depend on the models of the process. A schema checks their form alone, and
 // `checkSupported.ts` the values, when the task is accepted: a repeated request is answered even when its model has gone.
@@ -44,8 +45,5 @@ export function valuesOfField(
   const field = fields.get(schema)
   if (field === undefined) return undefined
   const { family, valuesOf, also = [] } = field
-  const own = [...models.values()].filter(
-    (each) => !each.retired && (family === undefined || each.family === family),
-  )
-  return [...new Set([...own.flatMap(valuesOf), ...also])]
+  return [...new Set([...offeredModels(models, family).flatMap(valuesOf), ...also])]
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { bought, once } from '../support/clients/bought.ts'
 import type { Fault, Faults } from '../support/clients/faultProxy.ts'
-import { startFaultProxy } from '../support/clients/faultProxy.ts'
+import { firstPosts, startFaultProxy } from '../support/clients/faultProxy.ts'
 import { clientKinds, usePython } from '../support/clients/runPython.ts'
 import { uncalledOperations } from '../support/clients/uncalledOperations.ts'
 import { redPixelPng } from '../support/images.ts'
@@ -31,11 +31,6 @@ async function connect(faults?: Faults) {
     bought: () => bought({ url: service.url, secret }),
   }
 }
-
-const firstPosts =
-  (...faults: readonly Fault[]): Faults =>
-  ({ method }, number) =>
-    method === 'POST' ? faults[number - 1] : undefined
 
 describe.each(clientKinds)('an image is bought once, and arrives, with %s of Python', (kind) => {
   it('01 after answers that were lost, with one key over all repeats', async () => {

@@ -6,7 +6,7 @@ import { Darkroom, DarkroomError } from '../../clients/typescript/src/darkroom.t
 import { pauseMs } from '../../clients/typescript/src/repeats.ts'
 import { bought, once } from '../support/clients/bought.ts'
 import type { Fault, Faults } from '../support/clients/faultProxy.ts'
-import { startFaultProxy } from '../support/clients/faultProxy.ts'
+import { firstPosts, startFaultProxy } from '../support/clients/faultProxy.ts'
 import { uncalledOperations } from '../support/clients/uncalledOperations.ts'
 import { redPixelPng } from '../support/images.ts'
 import { freePort } from '../support/ports.ts'
@@ -39,12 +39,6 @@ async function connect(faults?: Faults, options: DarkroomOptions = {}) {
     bought: () => bought({ url: service.url, secret }),
   }
 }
-
-/** The first so many POSTs meet a fault. */
-const firstPosts =
-  (...faults: readonly Fault[]): Faults =>
-  ({ method }, number) =>
-    method === 'POST' ? faults[number - 1] : undefined
 
 /** Returns the error of a call. */
 async function failure(call: Promise<unknown>): Promise<DarkroomError> {

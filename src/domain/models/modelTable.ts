@@ -81,6 +81,13 @@ function familyOf(model: ContractModel): Family {
   return family
 }
 
+/** Returns the models that take new tasks, all or those of one family. */
+export function offeredModels(models: ModelTable, family?: Family): readonly Model[] {
+  return [...models.values()].filter(
+    (each) => !each.retired && (family === undefined || each.family === family),
+  )
+}
+
 /** The usual duration of a call of a model that this process does not know. */
 const unknownDurationMs = 30_000
 

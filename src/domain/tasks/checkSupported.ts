@@ -3,6 +3,7 @@ import type { RequestFailure } from '../failure.ts'
 import { invalidRequest } from '../failure.ts'
 import { objectOf, textOf } from '../json.ts'
 import type { Model, ModelTable } from '../models/modelTable.ts'
+import { offeredModels } from '../models/modelTable.ts'
 import { qualities } from '../models/models.ts'
 import { modelNotFound } from '../requestFailures.ts'
 import type { Result } from '../result.ts'
@@ -41,11 +42,9 @@ export function checkSupported(
   { caller, request, paramNames = snakeCaseNames }: Asked,
 ): Result<ImageRequest, RequestFailure> {
   const family = familyOfRoute(request.route)
-  const available = [...models.values()].filter(
-    (each) => !each.retired && (family === undefined || each.family === family),
-  )
-  const model = available.find(({ id }) => id === request.model)
-  if (model === undefined) return fail(modelNotFound(available.map(({ id }) => id)))
+  const offered = offeredModels(models, family)
+  const model = offered.find(({ id }) => id === request.model)
+  if (model === undefined) return fail(modelNotFound(offered.map(({ id }) => id)))
   if (caller.models !== undefined && !caller.models.includes(model.id)) {
     const message = 'This account has no access to the requested model.'
     return fail({ tag: 'access_denied', message })

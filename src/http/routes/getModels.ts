@@ -1,6 +1,7 @@
 import type { Caller } from '../../domain/accounts/account.ts'
 import { familyRules } from '../../domain/models/familyRules.ts'
 import type { Model } from '../../domain/models/modelTable.ts'
+import { offeredModels } from '../../domain/models/modelTable.ts'
 import type { Price } from '../../domain/models/prices.ts'
 import { shownPrices } from '../../domain/models/shownPrices.ts'
 import { fail, succeed } from '../../domain/result.ts'
@@ -35,9 +36,7 @@ export const getModelRoute = jsonRoute({
 })
 
 function modelsOf({ config }: ApiParts, { models }: Caller): readonly Model[] {
-  return [...config.models.values()].filter(
-    ({ id, retired }) => !retired && models?.includes(id) !== false,
-  )
+  return offeredModels(config.models).filter(({ id }) => models?.includes(id) !== false)
 }
 
 /**

@@ -31,6 +31,12 @@ export type Fault =
 /** Which fault a request meets. `number` counts the requests with the same method from 1. */
 export type Faults = (request: ProxiedRequest, number: number) => Fault | undefined
 
+/** The first so many POSTs meet a fault. */
+export const firstPosts =
+  (...faults: readonly Fault[]): Faults =>
+  ({ method }, number) =>
+    method === 'POST' ? faults[number - 1] : undefined
+
 /** Starts an HTTP proxy in front of a service, until the test has finished. Concurrent tests give their own hook. */
 export async function startFaultProxy(
   serviceUrl: string,

@@ -8,11 +8,21 @@ import { door } from './cases/door.ts'
 import { longHistory } from './cases/history.ts'
 import { synchronous } from './cases/synchronous.ts'
 import { fiftyInFlight, lookups, submits } from './cases/tasks.ts'
+import { variants } from './cases/variants.ts'
 import { neighbours } from './neighbours.ts'
 import { runCases } from './support/benchWorld.ts'
 import { chooseFrom } from './support/runBench.ts'
 
-const cases = [...synchronous, fiftyInFlight, submits, lookups, door, neighbours, longHistory]
+const cases = [
+  ...synchronous,
+  fiftyInFlight,
+  submits,
+  lookups,
+  door,
+  variants,
+  neighbours,
+  longHistory,
+]
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -88,7 +88,8 @@ async function read(path: string, range?: ByteRange): Promise<FoundBlob | undefi
   const last = Math.min(range?.last ?? size - 1, size - 1)
   const bytes = Math.max(0, last - first + 1)
   // The file is opened only when the content is read, which closes it. So there is nothing else to close.
-  return { bytes, content: readBytes(path, first, bytes), close: () => {} }
+  const content = readBytes(path, first, bytes)
+  return { bytes, content, close: () => {}, ...(range === undefined && { path }) }
 }
 
 /** A multiple of three, so that base64 of these pieces needs no byte of the next one. */

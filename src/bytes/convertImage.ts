@@ -18,12 +18,12 @@ type ConvertedImage = {
 }
 
 /**
- * Converts an image, turned as it says and never enlarged. It has no metadata, and is on white where the format has no
- * transparency. Returns `undefined` when the image cannot be decoded or is too large for the format, takes more than a
- * minute, or has more than `outputImagePixelsMax` pixels.
+ * Converts an image, or the file at a path, turned as it says and never enlarged. It has no metadata, and is on white
+ * where the format has no transparency. Returns `undefined` when the image cannot be read or decoded or is too large for
+ * the format, takes more than a minute, or has more than `outputImagePixelsMax` pixels.
  */
 export async function convertImage(
-  image: Uint8Array,
+  image: Uint8Array | string,
   { mimeType, width }: ImageVariant,
 ): Promise<ConvertedImage | undefined> {
   try {
@@ -42,9 +42,24 @@ export async function convertImage(
 
 const formats = { 'image/png': 'png', 'image/jpeg': 'jpeg', 'image/webp': 'webp' } as const
 
-/** Converts a stored image, and closes it. Returns `undefined` as `convertImage` does. */
+/** Converts a stored image, and closes it. Returns `undefined` as `convertImage` does. Rejects when it cannot be read. */
 export async function convertBlob(
-  { bytes, content, close }: FoundBlob,
+  { bytes, content, path, close }: FoundBlob,
+  variant: ImageVariant,
+): Promise<Uint8Array | undefined> {
+  try {
+    // The thread that converts reads a file itself, which is quicker and keeps the event loop free. Whether the
+    // file is gone or is no image is learnt by reading it here.
+    const ofFile = path === undefined ? undefined : await convertImage(path, variant)
+    return ofFile?.bytes ?? (await convertContent(content, bytes, variant))
+  } finally {
+    close()
+  }
+}
+
+async function convertContent(
+  content: FoundBlob['content'],
+  bytes: number,
   variant: ImageVariant,
 ): Promise<Uint8Array | undefined> {
   const image = Buffer.allocUnsafeSlow(bytes)
@@ -56,7 +71,6 @@ export async function convertBlob(
     }
     return (await convertImage(image, variant))?.bytes
   } finally {
-    close()
     freeMemory(image)
   }
 }

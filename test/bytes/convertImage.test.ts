@@ -1,7 +1,11 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import { convertImage } from '../../src/bytes/convertImage.ts'
+import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
+import { convertBlob, convertImage } from '../../src/bytes/convertImage.ts'
 import type { ImageVariant } from '../../src/domain/tasks/imageVariant.ts'
+import { tempFolder } from '../support/tempFolder.ts'
 
 const clear = { r: 0, g: 0, b: 0, alpha: 0 }
 const drawing = (width: number, height: number) =>
@@ -46,4 +50,22 @@ describe('a converted image', () => {
     expect(await convertImage(wide, { mimeType: 'image/webp' })).toBeUndefined()
     expect(await convertImage(wide, { mimeType: 'image/webp', width: 128 })).toBeDefined()
   })
+})
+
+it('a stored file is converted as its bytes are, and one that is gone is an error and no bad image [asset-6]', async () => {
+  const folder = tempFolder()
+  const store = await createFileBlobStore(folder)
+  const image = await drawing(800, 400).png().toBuffer()
+  const variant = { mimeType: 'image/webp', width: 128 } as const
+  await store.put(['an1/image', image])
+  await store.put(['an2/image', Buffer.from('no image')])
+  const convert = async (key: string, before = () => {}) => {
+    const found = await store.read(key)
+    before()
+    return found && convertBlob(found, variant)
+  }
+  expect(await convert('an1/image')).toEqual((await convertImage(image, variant))?.bytes)
+  expect(await convert('an2/image')).toBeUndefined()
+  const remove = () => rmSync(join(folder, 'an1'), { recursive: true })
+  await expect(convert('an1/image', remove)).rejects.toThrow('ENOENT')
 })

@@ -52,6 +52,8 @@ export type ByteRange = { readonly first: number; readonly last: number }
 export type FoundBlob = {
   readonly bytes: number
   readonly content: AsyncIterable<Uint8Array>
+  /** The path of the file whose whole content it is, in a store of files. Who reads that does not read `content`. */
+  readonly path?: string
   /** Lets go of what `content` has not given. Who has a blob calls this, or reads all of the content. */
   readonly close: () => void
 }

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { root, sourceFiles, textOf } from './support/sourceFiles.ts'
+import { root, sourceFiles, textOf, writtenFiles } from './support/sourceFiles.ts'
 
 /**
  * Which room may import which rooms and packages. A room is a folder or a file directly in `src`, or
@@ -205,6 +205,16 @@ describe('the table of imports', () => {
       return !imports.some(({ target }) => isIn(target, place))
     })
     expect(unused).toEqual([])
+  })
+
+  it('lets the referee of a run share nothing with the product', () => {
+    const judging = ['bench/referee', 'bench/referee.ts', 'bench/hosts/history.ts']
+    const files = writtenFiles.filter((file) => judging.some((place) => isIn(file, place)))
+    const allowed = [...judging, 'node', 'zod']
+    const shared = files
+      .flatMap(importsOf)
+      .filter(({ target }) => !allowed.some((place) => isIn(target, place)))
+    expect({ files: files.length > judging.length, shared }).toEqual({ files: true, shared: [] })
   })
 
   it('leads to no file and no package that the Docker image lacks: src/dev and development dependencies', () => {

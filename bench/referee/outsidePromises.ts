@@ -1,0 +1,123 @@
+import type { EntryOf } from '../hosts/history.ts'
+import type { Facts } from './facts.ts'
+import { promise } from './promise.ts'
+
+/** No refusal holds a model up for longer. */
+const refusalMsMax = 15 * 60_000
+/** The upstream notes the end of its answer a little after the worker has read it. */
+const clockMs = 250
+
+type Call = EntryOf<'call'>
+
+/** What the upstream and the receivers of webhooks saw. */
+export const outsidePromises = [
+  promise(
+    'the calls of a task that may have done work are bounded',
+    ({ callsOf }) => callsOf,
+    function* ([marker, calls], { run, tasksOf, keyOfMarker }) {
+      const working = calls.filter(mayHaveWorked)
+      for (const [key, same] of Map.groupBy(working, (call) => call.key)) {
+        if (key !== undefined && same.length > run.callsMax)
+          yield `${marker} had ${same.length} calls under one key of the upstream`
+      }
+      const rows = tasksOf.get(keyOfMarker.get(marker ?? '') ?? '')
+      if (rows === undefined) return
+      if (working.length > run.callsMax * rows.length) {
+        yield `${marker} had ${working.length} calls that may have done work, in ${rows.length} tasks`
+      }
+      const begins = Math.min(...rows.map(({ createdAt }) => createdAt))
+      if (calls.some(({ from }) => from < begins - run.slackMs))
+        yield `${marker} had a call before its task existed`
+    },
+  ),
+  promise(
+    'each call belongs to an attempt that was opened for it, before its task ended',
+    ({ callsOf, keyOfMarker }) => [...callsOf].filter(([marker]) => keyOfMarker.has(marker ?? '')),
+    function* ([marker, calls], { tasksOf, attemptsOf, keyOfMarker }) {
+      const rows = tasksOf.get(keyOfMarker.get(marker ?? '') ?? '') ?? []
+      const attempts = rows.flatMap(({ task }) => attemptsOf.get(task) ?? [])
+      if (calls.length > attempts.length)
+        yield `${marker} has ${calls.length} calls and ${attempts.length} attempts`
+      for (const { task, completedAt = Infinity } of rows) {
+        const late = attemptsOf.get(task)?.some(({ openedAt }) => openedAt > completedAt)
+        if (late === true) yield `${task} has an attempt after its end`
+      }
+    },
+  ),
+  promise(
+    'when the upstream says Retry-After, no worker calls that model there before',
+    ({ calls }) =>
+      calls.filter(
+        ({ status, retryAfterMs }) =>
+          status !== undefined && status >= 400 && retryAfterMs !== undefined,
+      ),
+    function* (refusal, facts) {
+      const { retryAfterMs = 0, at, model, channel, id } = refusal
+      // Workers know of it when the attempt is closed. If its worker was cut off or killed before, nobody does.
+      const told = facts.closedAt.get(id)
+      if (told === undefined) return
+      const knownAt = Math.max(at, told) + facts.run.slackMs
+      const until = at + Math.min(retryAfterMs, refusalMsMax) - clockMs
+      for (const call of facts.callsAt.get(`${channel} ${model}`) ?? []) {
+        if (call.from <= knownAt || call.from >= until) continue
+        if (!wasOpenedBefore(call, told, facts)) {
+          yield `a call of ${model} came ${until - call.from} ms before the end of a Retry-After of ${retryAfterMs} ms: ${call.id}`
+        }
+      }
+    },
+  ),
+  promise(
+    'each webhook is told of each end at least once',
+    (facts) =>
+      facts.hooks.flatMap(({ is, hook, account, at }) => {
+        const isDeleted = facts.hooks.some((each) => each.hook === hook && each.is === 'deleted')
+        const ended = facts.rows.filter(
+          (row) => row.account === account && (row.completedAt ?? 0) > at + facts.run.slackMs,
+        )
+        return is === 'registered' && !isDeleted ? ended.map((row) => ({ hook, ...row })) : []
+      }),
+    function* ({ hook, task, status }, { deliveriesOf }) {
+      const taken = (deliveriesOf.get(task) ?? []).some(
+        (each) =>
+          each.hook === hook &&
+          each.event === `task.${status}` &&
+          each.status !== undefined &&
+          each.status < 300,
+      )
+      if (!taken) yield `${hook} was never told that ${task} ${status}`
+    },
+  ),
+  promise(
+    'each delivery is signed, and one id is one event',
+    ({ deliveries }) => Map.groupBy(deliveries, ({ hook, id }) => `${hook} ${id}`),
+    function* ([name, tries], { hooks, run }) {
+      const [first] = tries
+      for (const { refused } of tries) if (refused !== undefined) yield `${name}: ${refused}`
+      if (new Set(tries.map(({ body }) => body)).size > 1) yield `${name} has two events`
+      const deleted = hooks.find(({ hook, is }) => hook === first?.hook && is === 'deleted')
+      const graceMs = webhookTryMsMax + run.slackMs
+      if (tries.some(({ at }) => at > (deleted?.at ?? Infinity) + graceMs))
+        yield `${name} arrived after its webhook was deleted`
+    },
+  ),
+]
+
+/** A try that was under way when its webhook was deleted. */
+const webhookTryMsMax = 16_000
+
+/** A call did no work when it was refused, or not even understood. */
+const mayHaveWorked = ({ status, paid }: Call): boolean =>
+  paid || status === undefined || status < 400 || (status >= 500 && status !== 503)
+
+/** Whether the call may be one whose attempt was opened before a refusal was known, and which was long on its way. */
+function wasOpenedBefore({ marker, id }: Call, told: number, facts: Facts): boolean {
+  const rows = facts.tasksOf.get(facts.keyOfMarker.get(marker ?? '') ?? '') ?? []
+  const attempts = rows.flatMap(({ task }) => facts.attemptsOf.get(task) ?? [])
+  const own = attempts.find(({ call }) => call === id)
+  return own === undefined
+    ? attempts.some(
+        ({ call, openedAt, closedAt = Infinity }) =>
+          call === undefined && openedAt <= told && closedAt > told,
+      )
+    : own.openedAt <= told
+}

@@ -12,15 +12,16 @@ export type TemporalSettings = {
 type ConnectionOptions = ReturnType<typeof loadClientConnectConfig>['connectionOptions']
 
 /**
- * Adds TLS, API key and gRPC metadata to an address and a namespace. `@temporalio/envconfig` reads these
- * three from its own TEMPORAL_* variables. It does not read its TOML file here. Otherwise the personal
- * profile of an operator could change how a service connects.
+ * Adds TLS, API key and gRPC metadata to an address and a namespace. `@temporalio/envconfig` reads these three from
+ * its own TEMPORAL_* variables, of which none may be empty: an empty API key would mean TLS. It does not read its TOML
+ * file here. Otherwise the personal profile of an operator could change how a service connects.
  */
-export function temporalSettings(given: {
-  readonly address: string
-  readonly namespace: string
-}): TemporalSettings {
-  const read = loadClientConnectConfig({ disableFile: true }).connectionOptions
+export function temporalSettings(
+  given: { readonly address: string; readonly namespace: string },
+  environment: Record<string, string>,
+): TemporalSettings {
+  const options = { disableFile: true, overrideEnvVars: environment }
+  const read = loadClientConnectConfig(options).connectionOptions
   const { tls, apiKey } = read
   // The values in variables are text. The type also allows bytes.
   const texts = Object.entries(read.metadata ?? {}).filter(

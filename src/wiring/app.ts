@@ -73,7 +73,10 @@ export async function openApp(
             readTaskDetail: (taskId) => readTaskDetail(pool, taskId),
             onError: (taskId, error) => log.warn('task not traced', { taskId, error }),
           })
-    const settings = temporalSettings({ address, namespace: config.temporalNamespace })
+    const settings = temporalSettings(
+      { address, namespace: config.temporalNamespace },
+      inheritedEnvironment(),
+    )
     const temporal = connectTemporal(settings)
     const metrics = createMetrics({
       ...own,

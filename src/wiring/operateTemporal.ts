@@ -1,5 +1,5 @@
 import type { Config } from '../config/environment.ts'
-import { required } from '../config/environment.ts'
+import { inheritedEnvironment, required } from '../config/environment.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { ensureNamespace, registerSearchAttributes } from '../temporal/namespace.ts'
@@ -45,7 +45,7 @@ async function withTemporal<Value>(
 ): Promise<Value> {
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
   const temporal = connectTemporal(
-    temporalSettings({ address, namespace: config.temporalNamespace }),
+    temporalSettings({ address, namespace: config.temporalNamespace }, inheritedEnvironment()),
   )
   try {
     const { client, withDeadline } = temporal

@@ -458,3 +458,11 @@ it("the chart's README lists its values, and the chart is of the version of pack
     appVersion: version,
   })
 })
+
+it('the chart of a release pulls the image that the release publishes', () => {
+  const release = textOf('.github/workflows/release.yml')
+  const [, line] = /sed -i "s\|\^(.+?)\\\$\|/.exec(release) ?? []
+  const values = textOf('deploy/helm/darkroom/values.yaml').split('\n')
+  expect(values.filter((each) => each === line)).toEqual(['  repository: darkroom'])
+  expect(release).toContain('tags: ${{ needs.version.outputs.image }}:')
+})

@@ -70,3 +70,13 @@ it('nginx.conf and prometheus.yml name the APIs and workers of docker-compose.ym
   )
   expect(compose['worker-2']?.environment['TEMPORAL_METRICS_ADDRESS']).toBe('0.0.0.0:9466')
 })
+
+it('every process in Compose reaches Temporal Cloud by three variables, and without them the Temporal beside it', () => {
+  for (const name of ['api-1', 'api-2', 'worker-1', 'worker-2', 'admin', 'migrate']) {
+    expect(compose[name]?.environment).toMatchObject({
+      TEMPORAL_ADDRESS: '${TEMPORAL_ADDRESS:-temporal:7233}',
+      TEMPORAL_NAMESPACE: '${TEMPORAL_NAMESPACE:-default}',
+      TEMPORAL_API_KEY: '${TEMPORAL_API_KEY:-}',
+    })
+  }
+})

@@ -46,23 +46,16 @@ export const outsidePromises = [
   ),
   promise(
     'when the upstream says Retry-After, no worker calls that model there before',
-    ({ calls }) =>
-      calls.filter(
-        ({ status, retryAfterMs }) =>
-          status !== undefined && status >= 400 && retryAfterMs !== undefined,
-      ),
-    function* (refusal, facts) {
-      const { retryAfterMs = 0, at, model, channel, id } = refusal
-      // Workers know of it when the attempt is closed. If its worker was cut off or killed before, nobody does.
-      const told = facts.closedAt.get(id)
-      if (told === undefined) return
-      const knownAt = Math.max(at, told) + facts.run.slackMs
-      const until = at + Math.min(retryAfterMs, refusalMsMax) - clockMs
-      for (const call of facts.callsAt.get(`${channel} ${model}`) ?? []) {
-        if (call.from <= knownAt || call.from >= until) continue
-        if (!wasOpenedBefore(call, told, facts)) {
-          yield `a call of ${model} came ${until - call.from} ms before the end of a Retry-After of ${retryAfterMs} ms: ${call.id}`
-        }
+    (facts) =>
+      facts.calls.flatMap((call) => {
+        const span = refusedSpan(call, facts)
+        return span === undefined ? [] : [{ ...call, ...span }]
+      }),
+    function* ({ knownAt, until, retryAfterMs, channel, model }, facts) {
+      for (const { id, marker, from } of facts.callsAt.get(`${channel} ${model}`) ?? []) {
+        if (from <= knownAt || from >= until || wasOpenedBy(knownAt, { id, marker }, facts))
+          continue
+        yield `a call of ${model} came ${until - from} ms before the end of a Retry-After of ${retryAfterMs} ms: ${id}`
       }
     },
   ),
@@ -90,10 +83,13 @@ export const outsidePromises = [
   promise(
     'each delivery is signed, and one id is one event',
     ({ deliveries }) => Map.groupBy(deliveries, ({ hook, id }) => `${hook} ${id}`),
-    function* ([name, tries], { hooks, run }) {
+    function* ([name, tries], { hooks, run, deletedTasks }) {
       const [first] = tries
       for (const { refused } of tries) if (refused !== undefined) yield `${name}: ${refused}`
-      if (new Set(tries.map(({ body }) => body)).size > 1) yield `${name} has two events`
+      // An event that is sent after the deletion of its task has no image.
+      const isDeleted = deletedTasks.has(first?.task ?? '')
+      if (!isDeleted && new Set(tries.map(({ body }) => body)).size > 1)
+        yield `${name} has two events`
       const deleted = hooks.find(({ hook, is }) => hook === first?.hook && is === 'deleted')
       const graceMs = webhookTryMsMax + run.slackMs
       if (tries.some(({ at }) => at > (deleted?.at ?? Infinity) + graceMs))
@@ -109,15 +105,37 @@ const webhookTryMsMax = 16_000
 const mayHaveWorked = ({ status, paid }: Call): boolean =>
   paid || status === undefined || status < 400 || (status >= 500 && status !== 503)
 
-/** Whether the call may be one whose attempt was opened before a refusal was known, and which was long on its way. */
-function wasOpenedBefore({ marker, id }: Call, told: number, facts: Facts): boolean {
+/**
+ * From when to when no worker may call the model of a refused call. They know of the refusal when its attempt is closed,
+ * and later when the database had a fault then: others do not see the close before it is committed. A refusal that its
+ * worker could not tell anybody is nobody's.
+ */
+function refusedSpan(
+  { id, status = 0, at, retryAfterMs = 0 }: Call,
+  { closedAt, faults, run }: Facts,
+) {
+  const told = closedAt.get(id)
+  if (![429, 503].includes(status) || told === undefined) return undefined
+  const hidden = faults.filter(
+    ({ parts, from, ...fault }) =>
+      parts.some((part) => part.startsWith('pg')) && from <= told + run.slackMs && told <= fault.at,
+  )
+  const knownAt = Math.max(at, told, ...hidden.map((fault) => fault.at)) + clockMs
+  const until = at + Math.min(retryAfterMs, refusalMsMax) - clockMs
+  return knownAt < until ? { knownAt, until } : undefined
+}
+
+/** Whether the attempt of a call was opened by then, or may have been: its answer was lost, and it was long on its way. */
+function wasOpenedBy(
+  knownAt: number,
+  { id, marker }: Pick<Call, 'id' | 'marker'>,
+  facts: Facts,
+): boolean {
   const rows = facts.tasksOf.get(facts.keyOfMarker.get(marker ?? '') ?? '') ?? []
   const attempts = rows.flatMap(({ task }) => facts.attemptsOf.get(task) ?? [])
-  const own = attempts.find(({ call }) => call === id)
-  return own === undefined
-    ? attempts.some(
-        ({ call, openedAt, closedAt = Infinity }) =>
-          call === undefined && openedAt <= told && closedAt > told,
-      )
-    : own.openedAt <= told
+  const own = attempts.filter(({ call }) => call === id)
+  const lost = attempts.filter(
+    ({ call, closedAt = Infinity }) => call === undefined && closedAt > knownAt,
+  )
+  return (own.length > 0 ? own : lost).some(({ openedAt }) => openedAt <= knownAt)
 }

@@ -1,15 +1,25 @@
 import type { Facts } from './facts.ts'
 import { isEnded } from './facts.ts'
 
+/** Longer than what a fault holds up the storing of an answer before it kills. */
+const killMsMax = 10_000
+
 /** States that few runs reach, and how often this one has. A long run that has not reached one proves too little. */
 export function rareStates(facts: Facts): Readonly<Record<string, number>> {
   const { submitsOf, callsOf, cancels, deliveries, rowOf, closedAt, run } = facts
   const events = Map.groupBy(deliveries, ({ hook, id }) => `${hook} ${id}`)
   return {
-    'a worker was lost between the answer of the upstream and the settlement': facts.calls.filter(
-      ({ id, paid, cut, status }) =>
-        paid && !cut && status === 200 && closedAt.get(id) === undefined,
-    ).length,
+    'a worker was killed between the answer of the upstream and the settlement': count(
+      facts.calls,
+      ({ id, paid, cut, status, at }) =>
+        paid &&
+        !cut &&
+        status === 200 &&
+        closedAt.get(id) === undefined &&
+        facts.faults.some(
+          (fault) => fault.kind.startsWith('kill') && at <= fault.at && fault.at - at < killMsMax,
+        ),
+    ),
     'the 202 of a committed task was lost': count(submitsOf.values(), (submits) => {
       const accepted = submits.filter(({ status }) => status === 202)
       return accepted.length > 0 && accepted.every(({ replayed }) => replayed === true)

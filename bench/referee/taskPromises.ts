@@ -50,11 +50,11 @@ export const taskPromises = [
     ({ readsOf }) => readsOf,
     function* ([task, reads], { deliveriesOf }) {
       const known = [...reads, ...(deliveriesOf.get(task) ?? [])]
-      for (const { observer, from, record } of reads) {
+      for (const [n, { observer, from, record }] of reads.entries()) {
         if (record === undefined) continue
         const before = known.filter(
-          (one) =>
-            one.at < from || ('observer' in one && one.observer === observer && one.from < from),
+          (one, earlier) =>
+            one.at < from || ('observer' in one && one.observer === observer && earlier < n),
         )
         const isBack = before.some((one) => one.record !== undefined && isLess(record, one.record))
         if (isBack) yield `${task} went back to ${record.status} ${record.progress} for ${observer}`
@@ -90,7 +90,7 @@ export const taskPromises = [
         ({ status }) => status !== 'failed' || submits.some(({ door }) => door === 'async'),
       )
       if (lasting.length > 1) yield `${marker} has ${lasting.length} tasks`
-      const accepted = submits.filter(({ status = 0 }) => status === 202 || status === 200)
+      const accepted = submits.filter(({ status, image }) => status === 202 || image !== undefined)
       if (differ(accepted.map(({ body }) => body))) yield `${marker} was accepted with two bodies`
       const isRefused =
         submits.length > 0 &&

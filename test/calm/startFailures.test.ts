@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
-import type { TestContext } from 'vitest'
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -11,10 +10,9 @@ import { upstreamCredentials } from '../support/service/simulatorFile.ts'
 import { startDarkroomProcess } from '../support/service/testService.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import { until } from '../support/timing.ts'
+import type { Finished } from '../support/useFinished.ts'
 
 const service = await calmService()
-
-type Finished = TestContext['onTestFinished']
 
 async function startWith(
   name: 'api' | 'worker' | 'admin',

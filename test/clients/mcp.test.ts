@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { Darkroom } from '../../clients/typescript/src/darkroom.ts'
-import { connectHttp, connectStdio, startHttp } from '../support/clients/mcpServer.ts'
+import { useMcp } from '../support/clients/mcpServer.ts'
 import { redPixelPng } from '../support/images.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { issueTestKey } from '../support/service/testAccount.ts'
@@ -13,21 +13,29 @@ import { tempFolder } from '../support/tempFolder.ts'
 import { until } from '../support/timing.ts'
 
 const service = await calmService()
+const { finished, connectStdio, connectHttp, startHttp } = useMcp()
+
+/** The variables of a server, whose files are in a folder of its own. */
+function environmentOf(secret: string) {
+  const folder = tempFolder(finished)
+  return {
+    folder,
+    environment: {
+      DARKROOM_URL: service.url,
+      DARKROOM_API_KEY: secret,
+      DARKROOM_STATE_DIR: join(folder, 'state'),
+      DARKROOM_OUTPUT_DIR: join(folder, 'images'),
+    },
+  }
+}
 
 /** An MCP server over stdio for a new account, and what the account has bought. */
 async function connect(more: Readonly<Record<string, string>> = {}, credits?: number) {
   const { secret, accountId } = await service.account(credits)
-  const folder = tempFolder()
-  const environment = {
-    DARKROOM_URL: service.url,
-    DARKROOM_API_KEY: secret,
-    DARKROOM_STATE_DIR: join(folder, 'state'),
-    DARKROOM_OUTPUT_DIR: join(folder, 'images'),
-    ...more,
-  }
+  const { folder, environment } = environmentOf(secret)
   const darkroom = new Darkroom({ baseUrl: service.url, apiKey: secret })
   return {
-    ...(await connectStdio(environment)),
+    ...(await connectStdio({ ...environment, ...more })),
     environment,
     folder,
     secret,
@@ -40,11 +48,13 @@ async function connect(more: Readonly<Record<string, string>> = {}, credits?: nu
 
 const model = 'familyb-image-2-vip'
 
-describe('an agent', () => {
+// Each waits for a server of its own to start.
+describe.concurrent('an agent', () => {
   it.each(['legacy', 'auto'] as const)(
     'speaks the protocol of 2025 or that of 2026: %s',
     async (mode) => {
-      const { environment, secret } = await connect()
+      const { secret } = await service.account()
+      const { environment } = environmentOf(secret)
       for (const { call } of [
         await connectStdio(environment, mode),
         await connectHttp(await startHttp(environment), secret, mode),
@@ -104,7 +114,7 @@ describe('an agent', () => {
   })
 
   it('is told of a long image in time, with progress, and asks for it', async () => {
-    const { call, tasks } = await connect({ DARKROOM_ANSWER_SECONDS: '1.5' })
+    const { call, tasks } = await connect({ DARKROOM_ANSWER_SECONDS: '4' })
     const prompt = 'mcp long [sim:hold]'
     const progress: number[] = []
     const slow = 'familya-3.1-flash-lite-image'
@@ -205,13 +215,7 @@ describe('an agent', () => {
 
   it('may call over HTTP with its own key, without paths, and only as this machine', async () => {
     const { secret } = await service.account()
-    const folder = tempFolder()
-    const url = await startHttp({
-      DARKROOM_URL: service.url,
-      DARKROOM_API_KEY: 'never sent',
-      DARKROOM_STATE_DIR: join(folder, 'state'),
-      DARKROOM_OUTPUT_DIR: join(folder, 'images'),
-    })
+    const url = await startHttp(environmentOf('never sent').environment)
     const { call } = await connectHttp(url, secret)
     const { fields } = await call('generate_image', { model, prompt: 'mcp http' })
     expect(fields).toMatchObject({ status: 'succeeded' })

@@ -96,9 +96,10 @@ describe('the package of the Python client', () => {
       expect.stringMatching(/^darkroom_client-[\d.]+\.tar\.gz$/),
     ])
     const installed = join(project, 'venv/bin/python')
-    await run(builder, ['-m', 'venv', 'venv'], project)
-    const offline = ['--quiet', '--no-index', '--find-links', wheels]
-    await run(installed, ['-m', 'pip', 'install', ...offline, `./${wheel}`], project)
+    await run(builder, ['-m', 'venv', '--without-pip', 'venv'], project)
+    const into = ['-m', 'pip', '--python', installed, 'install', '--quiet']
+    const offline = ['--no-index', '--find-links', wheels]
+    await run(builder, [...into, ...offline, `./${wheel}`], project)
     const script = `
 import darkroom_client, importlib.metadata, pathlib
 image = darkroom_client.Darkroom().images.generate(model="familyb-image-2-vip", prompt="installed")

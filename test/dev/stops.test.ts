@@ -52,7 +52,7 @@ beforeAll(async () => {
       simulatorFile(simulator.url),
     ),
   }
-  await startReady()
+  await startReady(inTerminal)
   return async () => {
     start.signal('SIGKILL')
     await until('the end of all parts', () => processesOn(dataDir).length === 0 || undefined)
@@ -60,6 +60,10 @@ beforeAll(async () => {
     rmSync(folder, { recursive: true, force: true })
   }
 }, stackStartMsMax)
+
+/** A terminal that runs the start, and a reader of its output that leaves when the start is ready. */
+const inTerminal: Wrap = (command) => ['script', '-qec', `${command}; exit`, '/dev/null']
+const withReader: Wrap = (command) => ['sh', '-c', `${command} | sed '/is ready/q'`]
 
 async function startReady(wrap?: Wrap): Promise<void> {
   start = await spawnStart(dataDir, join(folder, 'log'), given, wrap)
@@ -84,9 +88,9 @@ const allEnded = () =>
 
 /**
  * Has one call of each kind under way, ends the start by `end`, and lets the calls go on a second later. Returns what the
- * caller got, what the next start says of the task, and how many calls there were.
+ * caller got, what the next start says of the task, and how many calls there were. `next` runs the next start.
  */
-async function endDuringCalls(prompt: string, end: () => Promise<void> | void) {
+async function endDuringCalls(prompt: string, end: () => Promise<void> | void, next?: Wrap) {
   const held = `${prompt} [sim:hold]`
   const taskId = await submit(held)
   const answer = generate(client, { prompt: held })
@@ -97,7 +101,7 @@ async function endDuringCalls(prompt: string, end: () => Promise<void> | void) {
   const { status: answered } = await answer
   await allEnded()
   expect(readdirSync(dataDir)).not.toContain('runtime.json')
-  await startReady()
+  await startReady(next)
   const { length: calls } = await seen().calls({ prompt })
   return { answered, task: await statusOf(taskId), calls }
 }
@@ -108,17 +112,14 @@ describe('calls under way finish, each made once, and the next start has their i
   it(
     'after a closed terminal, which counts once, however often kernel and shell tell of it',
     async () => {
-      start.signal('SIGTERM')
-      await allEnded()
-      await startReady((command) => ['script', '-qec', `${command}; exit`, '/dev/null'])
-      const ended = await endDuringCalls('Terminal', async () => {
+      const end = async () => {
         const pid = start.mainPid()
         // Closes the other end of the terminal.
         start.signal('SIGKILL')
         await sleep(600)
         kill(pid, 'SIGHUP')
-      })
-      expect(ended).toEqual(whole)
+      }
+      expect(await endDuringCalls('Terminal', end, withReader)).toEqual(whole)
     },
     2 * stackStartMsMax,
   )
@@ -126,14 +127,9 @@ describe('calls under way finish, each made once, and the next start has their i
   it(
     'after the reader of the output has gone, as `head` does',
     async () => {
-      start.signal('SIGTERM')
-      await allEnded()
-      await startReady((command) => ['sh', '-c', `${command} | sed '/is ready/q'`])
-      const ended = await endDuringCalls('Reader', () => {
-        // The next line of the output is that this part ended.
-        kill(start.partPid('admin'), 'SIGKILL')
-      })
-      expect(ended).toEqual(whole)
+      // The next line of the output is that this part ended.
+      const end = () => kill(start.partPid('admin'), 'SIGKILL')
+      expect(await endDuringCalls('Reader', end)).toEqual(whole)
     },
     2 * stackStartMsMax,
   )

@@ -14,30 +14,33 @@ import { calmService } from '../support/service/calmService.ts'
 import { root, textOf } from '../support/sourceFiles.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import { until } from '../support/timing.ts'
+import { useFinished } from '../support/useFinished.ts'
 
 const model = 'familyb-image-2-vip'
 const service = await calmService()
+const finished = useFinished()
 const tools = await findPythonTools()
 const noPython = typeof tools === 'string' ? tools : ''
 const languages = [
-  { language: 'TypeScript', ending: 'ts', program: process.execPath, rows: 30, kills: 6 },
+  { language: 'TypeScript', ending: 'ts', program: process.execPath },
   {
     language: 'Python',
     ending: 'py',
     program: typeof tools === 'string' ? undefined : tools.python,
-    rows: 100,
-    kills: 20,
   },
 ] as const
 
+const [rows, kills] = [24, 5]
+
 const isPng = (file: string) => readFileSync(file).subarray(1, 4).toString() === 'PNG'
 
-describe.each(languages)(
+// Each example waits most of the time.
+describe.concurrent.each(languages)(
   'the examples in $language',
-  ({ language, ending, program, rows, kills }) => {
+  ({ language, ending, program }) => {
     /** Starts an example in a folder of its own, where the clients can be imported. */
     function open(more: Readonly<Record<string, string>>) {
-      const cwd = tempFolder()
+      const cwd = tempFolder(finished)
       const { PATH = '', HOME = '' } = process.env
       const env = { PATH, HOME, ...useClientsIn(cwd), ...more }
       const start = (name: string, ...args: readonly string[]) => {
@@ -63,11 +66,15 @@ describe.each(languages)(
       const random = createSeeded(20)
       let requestsLeft = Infinity
       let kill = () => {}
-      const proxy = await startFaultProxy(service.url, () => {
-        requestsLeft -= 1
-        if (requestsLeft === 0) kill()
-        return undefined
-      })
+      const proxy = await startFaultProxy(
+        service.url,
+        () => {
+          requestsLeft -= 1
+          if (requestsLeft === 0) kill()
+          return undefined
+        },
+        finished,
+      )
       const { cwd, start } = open({ DARKROOM_URL: proxy.url, DARKROOM_API_KEY: secret })
       const lines = Array.from(
         { length: rows },

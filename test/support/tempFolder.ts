@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync, readdirSync, readlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { Finished } from './useFinished.ts'
 
 /** Makes a folder that is removed when the running test has finished. Concurrent tests give their own hook. */
-export function tempFolder(finished = onTestFinished): string {
+export function tempFolder(finished: Finished = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-test-'))
   finished(() => rmSync(folder, { recursive: true, force: true }))
   return folder

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { createServer, request as send } from 'node:http'
 import { onTestFinished } from 'vitest'
 import { portOf } from '../upstream/testServers.ts'
+import type { Finished } from '../useFinished.ts'
 
 /** One request that arrived at the proxy. */
 export type ProxiedRequest = {
@@ -41,7 +42,7 @@ export const firstPosts =
 export async function startFaultProxy(
   serviceUrl: string,
   faults: Faults = () => undefined,
-  finished = onTestFinished,
+  finished: Finished = onTestFinished,
 ) {
   const seen: ProxiedRequest[] = []
   const server = createServer((request, response) => {

@@ -6,11 +6,15 @@ import { createServer as createTcpServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { collect } from '../byteStreams.ts'
 import { redPixelPng } from '../images.ts'
+import type { Finished } from '../useFinished.ts'
 
-/** Starts an HTTP server for the running test on a free port and returns its URL. */
-export async function listen(handle: RequestListener): Promise<string> {
+/** Starts an HTTP server for the running test on a free port and returns its URL. Concurrent tests give their own hook. */
+export async function listen(
+  handle: RequestListener,
+  finished: Finished = onTestFinished,
+): Promise<string> {
   const server = createServer(handle)
-  onTestFinished(() => {
+  finished(() => {
     server.closeAllConnections()
     server.close()
   })
@@ -20,6 +24,7 @@ export async function listen(handle: RequestListener): Promise<string> {
 /** Starts an HTTP server for the running test that calls `answer` once the whole request was read. */
 export async function listenAnswering(
   answer: (response: ServerResponse, request: IncomingMessage, count: number) => void,
+  finished?: Finished,
 ): Promise<{ url: string; count: () => number }> {
   let count = 0
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -27,7 +32,9 @@ export async function listenAnswering(
     await collect(request)
     answer(response, request, count)
   }
-  const url = await listen((request, response) => void serve(request, response).catch(() => {}))
+  const handle: RequestListener = (request, response) =>
+    void serve(request, response).catch(() => {})
+  const url = await listen(handle, finished)
   return { url, count: () => count }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Verdict } from '../../src/domain/webhooks/retries.ts'
 import { claimDue } from '../../src/store/webhooks/claimDue.ts'
-import { redeliver } from '../../src/store/webhooks/deliveries.ts'
+import { insertTestDelivery, redeliver } from '../../src/store/webhooks/deliveries.ts'
 import { recordTry } from '../../src/store/webhooks/recordTry.ts'
 import {
   enableWebhook,
@@ -185,6 +185,17 @@ describe('a deleted webhook', () => {
   })
 })
 
+it('a webhook keeps its newest twenty test events', async () => {
+  for (let n = 0; n < 22; n += 1) {
+    await insertTestDelivery(world.pool, webhook.id)
+    await world.pool.query(
+      `update webhook_delivery set status = 'failed', next_attempt_at = null where webhook_id = $1`,
+      [webhook.id],
+    )
+  }
+  expect(await all()).toHaveLength(20)
+})
+
 describe('a claim', () => {
   it('is had by one process, until its time is over', async () => {
     await endOne()
@@ -211,6 +222,13 @@ describe('a claim', () => {
     expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ http_status: 200 }] }])
     await recordTry(world.pool, second, outcome, again)
     expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ http_status: 200 }] }])
+  })
+
+  it('is had for four deliveries of one webhook at once', async () => {
+    for (let n = 0; n < 3; n += 1) await endOne()
+    expect(await claim()).toHaveLength(3)
+    for (let n = 0; n < 3; n += 1) await endOne()
+    expect(await claim()).toHaveLength(1)
   })
 
   it('takes webhooks that do not fail first, and the others only when it may', async () => {

@@ -90,7 +90,7 @@ describe('what acceptTask writes', () => {
     expect(started).toEqual([start])
   })
 
-  it('takes the upload once; a later discard does not change it', async () => {
+  it('takes the upload once, and none that is due for the sweep; a later discard does not change it', async () => {
     const caller = await createTestCaller(database.pool, 100)
     const { accept } = createTestAccept(database.pool)
     const uploadId = newUploadId('input')
@@ -105,6 +105,9 @@ describe('what acceptTask writes', () => {
     )
     expect(rows).toEqual([{ taskId, kept: true }])
     await expect(accept(input)).rejects.toThrow(/Bug/)
+    const late = newUploadId('input')
+    await openUpload(database.pool, late, 0)
+    await expect(accept({ ...input, uploadId: late })).rejects.toThrow(/Bug/)
     expect(await rowCountOf(database.pool, 'task', caller.accountId)).toBe(1)
   })
 })

@@ -29,3 +29,13 @@ it.each([
   expect(cooldown ?? {}).toMatchObject(expected ?? {})
   expect(cooldown === undefined).toBe(expected === undefined)
 })
+
+it.each([
+  [1, 1],
+  [2, 1],
+  [5, 2],
+  [200, 100],
+])('of %i places %i are kept after the first cooldown', (concurrencyMax, firstMax) => {
+  const outcome = { class: 'refused', reason: 'rate_limited', concurrencyMax } as const
+  expect(cooldownAfter(outcome)).toMatchObject({ firstMax })
+})

@@ -18,6 +18,7 @@ import { editParts } from '../../support/clients/syncCalls.ts'
 import { formBody, formType } from '../../support/clients/requestBodies.ts'
 import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
+import { createMemoryBlobs } from '../../support/blobs/memoryBlobs.ts'
 import { until } from '../../support/timing.ts'
 
 const hour = 3_600_000
@@ -219,6 +220,28 @@ describe('a stream that waits', () => {
       expect(eventIn(text, sign + before, after)).toEqual(event)
     },
   )
+
+  it('sends no sign of life within its event, however slowly its image comes [stream-4]', async () => {
+    const blobs = createMemoryBlobs()
+    const slow = async function* (content: AsyncIterable<Uint8Array>) {
+      await sleep(50)
+      yield* content
+    }
+    const read: typeof blobs.read = async (...asked) => {
+      const found = await blobs.read(...asked)
+      return found && { ...found, content: slow(found.content) }
+    }
+    const streamTimes = { beginMs: 0, signMs: 5 }
+    const api = await startTestApi({ streamTimes }, { blobs: { ...blobs, read } })
+    onTestFinished(() => api.close())
+    const [answer] = await Promise.all([
+      generation(api),
+      api.tasks.nextId().then(api.tasks.succeed),
+    ])
+    expect(await answer.text()).toMatch(
+      /^(: \n\n)*event: image_generation\.completed\ndata: {.*}\n\n$/,
+    )
+  })
 
   it('cancels its task when its client leaves, unless another one waits for it [stream-8]', async () => {
     const first = await begun(generation, 'left')

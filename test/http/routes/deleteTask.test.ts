@@ -252,6 +252,8 @@ describe('DELETE is refused', () => {
     expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([500, null])
     expect(await api.record(taskId)).toMatchObject({ status: 'expired' })
     expect((await api.send(`/v1/tasks/${taskId}/result`)).status).toBe(404)
+    const read = 'select native_response as native from task where task_id = $1'
+    expect((await database.pool.query(read, [taskId])).rows).toEqual([{ native: null }])
     away.mockRestore()
     expect([(await api.remove(taskId)).status, await api.files()]).toEqual([200, []])
   })

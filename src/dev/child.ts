@@ -19,6 +19,8 @@ export type Part = Program & {
    * its end is awaited without limit. Other parts get SIGKILL after `stopGraceMs`.
    */
   readonly isOurs?: boolean
+  /** The longest pause before it is started again. Default: half a minute. */
+  readonly pauseMsMax?: number
   /** Asks the part whether it is ready. Returns what is wrong, or `undefined`. Called again and again. */
   readonly faultOf: () => Promise<string | undefined>
 }
@@ -130,7 +132,7 @@ export async function startChild(part: Part, launch: Launch): Promise<void> {
       launch.say(`${part.name} ended unexpectedly (${end}): starting it again.`)
       await sleep(pauseMs, undefined, { signal: stopped.signal }).catch(() => undefined)
       if (stopped.signal.aborted) return
-      pauseMs = Math.min(pauseMs * 2, restartPauseMsMax)
+      pauseMs = Math.min(pauseMs * 2, part.pauseMsMax ?? restartPauseMsMax)
       current = spawnPart()
     }
   }

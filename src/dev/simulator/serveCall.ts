@@ -57,6 +57,8 @@ export async function serveCall(
     }
   }
   call.status = response.headersSent ? response.statusCode : null
+  call.retryAfter = response.getHeader('retry-after')?.toString() ?? null
+  call.endedAt = Date.now()
   call.clientAborted = !response.writableFinished
 
   async function answer(): Promise<void> {

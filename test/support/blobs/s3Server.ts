@@ -16,7 +16,7 @@ export type S3Server = Awaited<ReturnType<typeof startS3Server>>
 /** The first run builds the server, which takes about a minute. Later runs use the user's cache. */
 export const s3ServerStartMsMax = 10 * 60_000
 const readyMsMax = 10_000
-const bucket = 'darkroom'
+export const s3Bucket = 'darkroom'
 
 /** The command of the service `s3` in docker-compose.yml. The tests run what production runs. */
 function composeCommand(): string {
@@ -27,13 +27,11 @@ function composeCommand(): string {
   return command
 }
 
-/** Starts a real S3 server on its own folder. Throws when the server cannot be built, so that no test is skipped. */
-export async function startS3Server() {
+/** Returns what runs a real S3 server on a folder. Throws when it cannot be built, so that no test is skipped. */
+export async function s3Program(folder: string, address: string) {
   const { show } = createTerminal(process.stderr)
   const built = await buildGoTools(versitygwTool, show)
   if (built.kind === 'failed') throw new Error(`No S3 server to test against: ${built.why}`)
-  const folder = mkdtempSync(join(tmpdir(), 'darkroom-s3-'))
-  const address = `127.0.0.1:${await freePort()}`
   const script = composeCommand()
     .replaceAll('/data/', `${folder}/`)
     .replace(' :7070 ', ` ${address} `)
@@ -42,7 +40,25 @@ export async function startS3Server() {
     ROOT_ACCESS_KEY: 'access',
     ROOT_SECRET_KEY: 'secret',
   }
-  const start = () => spawn('sh', ['-ec', script], { env, stdio: 'ignore', cwd: folder })
+  return { file: 'sh', args: ['-ec', script], env, cwd: folder }
+}
+
+/** The environment variables with which the AWS SDK reaches the server. */
+export function s3Environment(address: string) {
+  return {
+    AWS_ENDPOINT_URL_S3: `http://${address}`,
+    AWS_ACCESS_KEY_ID: 'access',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    AWS_REGION: 'us-east-1',
+  }
+}
+
+/** Starts a real S3 server on a folder of its own. */
+export async function startS3Server() {
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-s3-'))
+  const address = `127.0.0.1:${await freePort()}`
+  const { file, args, env } = await s3Program(folder, address)
+  const start = () => spawn(file, args, { env, stdio: 'ignore', cwd: folder })
   let child: ChildProcess | undefined = start()
   const kill = async (): Promise<void> => {
     const killed = child
@@ -67,14 +83,8 @@ export async function startS3Server() {
     throw error
   })
   return {
-    /** The environment variables with which the AWS SDK reaches the server. */
-    environment: {
-      AWS_ENDPOINT_URL_S3: `http://${address}`,
-      AWS_ACCESS_KEY_ID: 'access',
-      AWS_SECRET_ACCESS_KEY: 'secret',
-      AWS_REGION: 'us-east-1',
-    },
-    bucket,
+    environment: s3Environment(address),
+    bucket: s3Bucket,
     /** Signals the process of the server. Does nothing while no process runs. */
     signal: (name: NodeJS.Signals): void => void child?.kill(name),
     /** Kills the server, and starts it on the same folder and port after `downMs`. Does nothing while it is down. */

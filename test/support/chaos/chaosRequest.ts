@@ -17,6 +17,8 @@ export type KeyedRequest = {
   readonly isSync: boolean
   readonly model: ModelId
   readonly size?: ImageSize
+  /** A synchronous call asks for a stream. */
+  readonly stream?: boolean
   /** Its start names the request in the call log of the simulator. */
   readonly prompt: string
   readonly key: string
@@ -43,7 +45,7 @@ export type ChaosRequest = KeyedRequest & {
 }
 
 /** Faults of the upstream. Their waits are short, so that all tasks end soon. */
-const upstreamFaults = [
+export const upstreamFaults = [
   '429 retry-after=1 times=1',
   '429 form=none times=2',
   '503 times=1',
@@ -132,7 +134,7 @@ export async function sendRequest(
   }
 }
 
-function sentOf({ kind, model, prompt, ...rest }: KeyedRequest): {
+function sentOf({ kind, model, prompt, stream = false, ...rest }: KeyedRequest): {
   readonly path: string
   readonly body: object
 } {
@@ -144,14 +146,18 @@ function sentOf({ kind, model, prompt, ...rest }: KeyedRequest): {
     case 'edit':
       return { path: '/v1/images/tasks', body: editBody(fields) }
     case 'generations':
-      return { path: '/v1/images/generations', body: fields }
+      return { path: '/v1/images/generations', body: { ...fields, stream } }
     case 'edits':
-      return { path: '/v1/images/edits', body: formBody(editParts(fields)) }
+      return {
+        path: '/v1/images/edits',
+        body: formBody(editParts({ ...fields, stream: String(stream) })),
+      }
     case 'asyncGenerateContent':
     case 'generateContent': {
       const imageConfig = defined({ imageSize: rest.size })
       const body = { contents: [{ parts: [{ text: prompt }] }], generationConfig: { imageConfig } }
-      return { path: `/v1beta/models/${model}:${kind}`, body }
+      const method = stream ? 'streamGenerateContent?alt=sse' : kind
+      return { path: `/v1beta/models/${model}:${method}`, body }
     }
     default:
       throw new Error(kind satisfies never)

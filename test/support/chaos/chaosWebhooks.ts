@@ -9,7 +9,7 @@ import { headersOf, startReceiver } from '../webhooks/receiver.ts'
 import { createWebhookClient } from '../webhooks/webhookClient.ts'
 
 /** What a receiver in trouble does. 410 is left out: it would disable the webhook for good. */
-const behaviours: readonly Behaviour[] = [
+export const behaviours: readonly Behaviour[] = [
   200,
   500,
   503,

@@ -1,0 +1,112 @@
+/** node bench/hosts/clients.ts '{…}': the clients of a run, and the receiver of their webhooks, on a host of their own. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { KeyedRequest } from '../../test/support/chaos/chaosRequest.ts'
+import { pickKind, upstreamFaults } from '../../test/support/chaos/chaosRequest.ts'
+import { createSeeded } from '../../test/support/seeded.ts'
+import { openRecorder } from './history.ts'
+import type { Owner, World } from './owner.ts'
+import { actAs, isEnded, retryMs } from './owner.ts'
+import { startReceiver } from './receiver.ts'
+
+export type ClientsOptions = {
+  readonly history: string
+  readonly seed: number
+  readonly tasks: number
+  /** Over which the tasks are begun. A long run has calls that take long. */
+  readonly seconds: number
+  readonly owners: readonly Owner[]
+  readonly apis: readonly string[]
+  /** HOST:PORT of the receiver. */
+  readonly receiver: string
+}
+
+const options: ClientsOptions = JSON.parse(process.argv[2] ?? '')
+const { seed, tasks, seconds, owners, apis, receiver } = options
+const over = new AbortController()
+const chance = createSeeded(seed)
+const { add } = openRecorder(options.history)
+const world: World = { apis, chance, add, over: over.signal }
+const [shortSeconds, pollMs, deleteTriesMax] = [60, 250, 20]
+const isShort = seconds < shortSeconds
+/** In a short run each task ends soon after the faults. In a long one some calls outlive their lease. */
+const faults = isShort
+  ? upstreamFaults.filter((each) => each.endsWith('times=1') && !each.startsWith('hang'))
+  : [...upstreamFaults, 'delay ms=20000']
+const syncTriesMax = isShort ? 5 : 20
+
+const secrets = new Map<string, string>()
+startReceiver({
+  port: Number(receiver.split(':')[1]),
+  secrets,
+  chance: createSeeded(seed + 1),
+  add,
+  onOver: () => over.abort(),
+})
+for (const owner of owners) {
+  const path = String(owners.indexOf(owner))
+  const { ask } = actAs(owner, world)
+  const headers = { 'content-type': 'application/json' }
+  const { json } = await ask('/v1/webhooks', {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ url: `http://${receiver}/${path}` }),
+  })
+  secrets.set(path, json().secret)
+  add({ type: 'hook', at: Date.now(), hook: path, account: owner.account, is: 'registered' })
+}
+console.log('ready')
+const running: Promise<void>[] = []
+for (let n = 0; n < tasks && !over.signal.aborted; n += 1) {
+  running.push(runTask(n))
+  await sleep((seconds * 1000) / tasks)
+}
+await Promise.all(running)
+console.log('done')
+
+/** Asks for an image in one of all ways, and does with the task what its owner may do. */
+async function runTask(n: number): Promise<void> {
+  const owner = chance.pick(owners)
+  const { buy, look, listen, cancel, remove, download } = actAs(owner, world)
+  const marker = `hosts ${n}`
+  const fault = chance.chance(0.5) ? ` [sim:${chance.pick(faults)}]` : ''
+  const route = pickKind(chance)
+  const prompt = `${marker};${fault}`
+  const stream = route.isSync && chance.chance(0.5)
+  const request: KeyedRequest = { ...route, stream, prompt, key: `hosts-${n}` }
+  const copies = !route.isSync && chance.chance(0.25) ? 3 : 1
+  const [changes, cancels, listens, repeats, intrudes, deletes] = [
+    0.15, 0.2, 0.3, 0.2, 0.1, 0.15,
+  ].map(chance.chance)
+  const address = chance.pick(['given', 'given', 'variant', 'forged'] as const)
+  const cancelMs = chance.between(0, 2_500)
+
+  async function follow(task: string) {
+    while (!over.signal.aborted) {
+      const record = await look(task, `${marker} polls`, chance.chance(0.3) ? 3 : 0)
+      if (record !== undefined && isEnded(record)) return record
+      await sleep(pollMs + chance.between(0, pollMs))
+    }
+    return undefined
+  }
+
+  const triesMax = route.isSync ? syncTriesMax : Infinity
+  const bought = await Promise.all(Array.from({ length: copies }, () => buy(request, triesMax)))
+  const task = bought.find(Boolean)
+  if (task === undefined) return
+  if (changes) await buy({ ...request, prompt: `${marker}; changed` }, 3)
+  const [record] = await Promise.all([
+    follow(task),
+    listens && listen(task, `${marker} listens`),
+    cancels && sleep(cancelMs).then(() => cancel(task)),
+  ])
+  const other = owners.find((each) => each !== owner)
+  if (intrudes && other !== undefined)
+    await actAs(other, world).look(task, `${marker} is not theirs`)
+  const url = record?.output?.assets[0]?.url
+  if (url !== undefined) await download(task, url, address)
+  if (repeats) await buy(request, 3)
+  if (!deletes) return
+  for (let tries = 0; tries < deleteTriesMax && !(await remove(task)); tries += 1) {
+    await sleep(retryMs)
+  }
+}

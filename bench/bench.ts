@@ -1,5 +1,5 @@
 /**
- * npm run bench [-- CASE…] [--quick]
+ * npm run bench [-- CASE…] [--quick] [--tasks N]
  *
  * Measures what a call costs. Goals hold for two cores with everything on one machine.
  */
@@ -26,7 +26,7 @@ const cases = [
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false } },
+  options: { quick: { type: 'boolean', default: false }, tasks: { type: 'string' } },
 })
 const named = chooseFrom(
   cases.map(({ name }) => name),
@@ -35,4 +35,8 @@ const named = chooseFrom(
 const chosen = cases.filter(({ name, long }) =>
   named.length > 0 ? named.includes(name) : !(values.quick && long === true),
 )
-await runCases(chosen, values.quick)
+await runCases(
+  chosen,
+  values.quick,
+  values.tasks === undefined ? {} : { tasks: Number(values.tasks) },
+)

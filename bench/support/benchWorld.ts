@@ -34,6 +34,8 @@ export type BenchCase = {
 
 export type BenchWorld = Bench & {
   readonly quick: boolean
+  /** How many finished tasks the history has, when the command line says it. */
+  readonly tasks?: number
   /** Starts a service on the constant upstream. The case stops it. */
   readonly startService: (options?: BenchOptions) => Promise<BenchService>
   /** The service that cases share, warm. The first call starts it. */
@@ -48,13 +50,17 @@ const models = { A: 'familya-3-pro-image', B: 'familyb-image-2-vip' } as const
 export const imageBytes = { small: 4 * 1024, large: 1024 * 1024 } as const
 
 /** Runs cases on the constant upstream. */
-export async function runCases(cases: readonly BenchCase[], quick: boolean): Promise<void> {
+export async function runCases(
+  cases: readonly BenchCase[],
+  quick: boolean,
+  size: Pick<BenchWorld, 'tasks'> = {},
+): Promise<void> {
   await runBench((bench) =>
     withWorld(bench, quick, async (world) => {
       for (const { name, title, run } of cases) {
         console.error(name)
         console.log(`\n${title}`)
-        await run(world)
+        await run({ ...world, ...size })
       }
     }),
   )

@@ -16,6 +16,11 @@ export function peakMiB(pid: number): number {
   return residentBytes(pid, 'VmHWM') / mebibyte
 }
 
+/** Returns the resident memory of a process, in MiB. Linux only. */
+export function residentMiB(pid: number): number {
+  return residentBytes(pid, 'VmRSS') / mebibyte
+}
+
 function residentBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024

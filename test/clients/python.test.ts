@@ -254,6 +254,19 @@ describe.concurrent('the client of Python', () => {
     expect(count()).toBe(1)
   })
 
+  it('10 gives a large image over a slow line more time than another answer', async () => {
+    const slow = await listen((_request, response) => {
+      response.write(redPixelPng.subarray(0, 8))
+      setTimeout(() => response.end(redPixelPng.subarray(8)), 1_000)
+    }, finished)
+    const lines = `
+      darkroom_client._core.calls._ANSWER_SECONDS_MAX = 0.3
+      record = {"task_id": "task_1", "status": "succeeded", "output": {"assets": [{"url": given["url"]}]}}
+      return len(await client(retries_max=0).images.of(record).bytes())`
+    const given = { url: slow, secret: 'key' }
+    expect(await python.run('AsyncDarkroom', lines, given)).toBe(redPixelPng.length)
+  })
+
   it('23 gives the key to the service alone, and never to where a redirect or an image leads', async () => {
     const seen: (string | undefined)[] = []
     const stranger = await listenAnswering((response, request) => {

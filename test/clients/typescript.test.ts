@@ -14,7 +14,7 @@ import { calmService } from '../support/service/calmService.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import { timed, until } from '../support/timing.ts'
 import { useFinished } from '../support/useFinished.ts'
-import { listenAnswering } from '../support/upstream/testServers.ts'
+import { listen, listenAnswering } from '../support/upstream/testServers.ts'
 import { headersOf } from '../support/webhooks/receiver.ts'
 import { useWebhooks } from '../support/webhooks/useWebhooks.ts'
 
@@ -167,6 +167,9 @@ describe.concurrent('the 25 points of a client that buys images, in TypeScript',
     const taskId = error.taskId ?? ''
     await service.simulator.release({ prompt })
     expect(await darkroom.tasks.wait(taskId)).toMatchObject({ status: 'succeeded' })
+    const silent = new Darkroom({ baseUrl: await listen(() => {}, finished), apiKey: 'k' })
+    const following = Array.fromAsync(silent.tasks.follow('task_1', { timeoutMs: 300 }))
+    expect(await failure(following)).toMatchObject({ code: 'timeout', taskId: 'task_1' })
   })
 
   it('11 no wait returns before the end, whatever status the service says before', async () => {

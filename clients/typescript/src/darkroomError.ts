@@ -47,3 +47,15 @@ export class DarkroomError extends Error {
     return new DarkroomError(this.message, { ...known, ...more })
   }
 }
+
+/** Runs `work`, and adds to its error what is known. */
+export async function knowing<Value>(
+  known: { readonly taskId: string; readonly idempotencyKey?: string },
+  work: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof DarkroomError ? error.with(known) : error
+  }
+}

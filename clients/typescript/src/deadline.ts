@@ -4,9 +4,7 @@ import { DarkroomError } from './darkroomError.ts'
 export type Deadline = ReturnType<typeof openDeadline>
 
 export type DeadlineOptions = {
-  /** Stops the call. A task that was made goes on: `tasks.cancel` ends it, at no charge where that is possible. */
   readonly signal?: AbortSignal | undefined
-  /** How long the call may take, repeats and waiting included. */
   readonly timeoutMs: number
 }
 

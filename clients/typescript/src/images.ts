@@ -1,11 +1,12 @@
 import type { TaskRequest } from './apiTypes.ts'
 import type { Caller } from './callOptions.ts'
+import { knowing } from './darkroomError.ts'
 import type { Picture } from './picture.ts'
 import { pictureOf } from './picture.ts'
 import type { SourceImage } from './sourceImage.ts'
 import { readSourceImages } from './sourceImage.ts'
 import type { CreateOptions, WaitOptions } from './tasks.ts'
-import { keyOf, knowing, submit } from './tasks.ts'
+import { keyOf, submit } from './tasks.ts'
 import type { TaskRecord } from './waiting.ts'
 import { waitForEnd } from './waiting.ts'
 

@@ -8,7 +8,7 @@ import type {
 } from './apiTypes.ts'
 import type { CallOptions, Caller } from './callOptions.ts'
 import { taskPath } from './callOptions.ts'
-import { DarkroomError } from './darkroomError.ts'
+import { DarkroomError, knowing } from './darkroomError.ts'
 import type { Rows } from './pages.ts'
 import { listRows } from './pages.ts'
 import type { Call, Repeating, Transport } from './transport.ts'
@@ -112,16 +112,4 @@ export function keyOf({ idempotencyKey }: CreateOptions): string {
     code: 'invalid_value',
     param: 'idempotencyKey',
   })
-}
-
-/** Runs `work`, and adds to its error what is known. */
-export async function knowing<Value>(
-  known: { readonly taskId: string; readonly idempotencyKey?: string },
-  work: () => Promise<Value>,
-): Promise<Value> {
-  try {
-    return await work()
-  } catch (error) {
-    throw error instanceof DarkroomError ? error.with(known) : error
-  }
 }

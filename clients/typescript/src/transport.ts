@@ -63,7 +63,7 @@ export type Transport = ReturnType<typeof createTransport>
 const answerMsMax = 60_000
 const slowestBytesPerMs = 50
 
-/** Sends calls over HTTP. What was asked for is sent once or repeated; nothing else is remembered. */
+/** Sends calls over HTTP, once or repeated. Keeps nothing from one call to the next. */
 export function createTransport({ baseUrl, apiKey, fetch }: TransportSettings) {
   const base = baseUrl.replace(/\/+$/, '')
   const agent = userAgent()

@@ -1,5 +1,6 @@
 import type { Task } from './apiTypes.ts'
 import { taskPath } from './callOptions.ts'
+import { knowing } from './darkroomError.ts'
 import { readEvents } from './eventStream.ts'
 import { pauseMs, retryAfterMs } from './repeats.ts'
 import type { Call, Failed, Repeating, Transport, Tried } from './transport.ts'
@@ -96,7 +97,7 @@ export async function* followEvents(
   repeating: Repeating,
 ): AsyncGenerator<TaskRecord, void, undefined> {
   let lastId: string | undefined
-  for (let failures = 1; ; failures += 1) {
+  for (let failures = 0; ; failures += 1) {
     const tried = await transport.attempt(
       {
         method: 'GET',
@@ -122,7 +123,8 @@ export async function* followEvents(
         if (over !== undefined) throw over.with({ taskId, cause })
       }
     }
-    await pauseAfter(tried.ok ? { askedMs: undefined } : tried, failures + 1, repeating)
+    const failed = tried.ok ? { askedMs: undefined } : tried
+    await knowing({ taskId }, () => pauseAfter(failed, failures + 1, repeating))
   }
 }
 

@@ -50,7 +50,7 @@ class Call:
     once: bool = False
     """True when a second request would do a second thing: then only a refusal is repeated."""
     held_seconds: float = 0
-    """How long the service may hold the answer back."""
+    """How long the answer may take beyond an ordinary one: it is held back, or large."""
 
     @property
     def answer_seconds_max(self) -> float:

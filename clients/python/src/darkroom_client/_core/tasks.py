@@ -32,6 +32,8 @@ from ..api_types import Task, TaskAccepted
 
 _HOLD_SECONDS_MAX = 60
 _POLL_SECONDS = 3.0
+_DOWNLOAD_SECONDS = 300.0
+"""A large image over a slow line."""
 _ENDS = ("succeeded", "completed", "failed", "expired")
 _SILENCE_SECONDS_MAX = 45.0
 """Of a stream of events: the service sends a comment each 15 s."""
@@ -170,7 +172,7 @@ def image_address(record: TaskRecord) -> str:
 
 def download(address: str, task_id: str, limits: Limits) -> Steps[bytes]:
     try:
-        return (yield from send(Call("GET", address), limits)).content
+        return (yield from send(Call("GET", address, held_seconds=_DOWNLOAD_SECONDS), limits)).content
     except DarkroomError as error:
         if error.status == 404:
             raise _gone(task_id) from error

@@ -14,7 +14,7 @@ export type BlobBackend = {
   readonly bytesOf: BlobStore['bytesOf']
   /** Returns whether there was anything to delete. */
   readonly deletePrefix: (prefix: string) => Promise<boolean>
-  /** Another store may be in its place from one moment to the next, and takes blobs: a mount. */
+  /** It may be a mount: when that is lost, the folder below it takes blobs too. */
   readonly canBeReplaced?: true
 }
 

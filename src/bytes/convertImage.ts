@@ -48,8 +48,8 @@ export async function convertBlob(
   variant: ImageVariant,
 ): Promise<Uint8Array | undefined> {
   try {
-    // The thread that converts reads a file itself, which is quicker and keeps the event loop free. Whether the
-    // file is gone or is no image is learnt by reading it here.
+    // The thread that converts reads a file itself, which is quicker and keeps the event loop free. If it fails, the
+    // file is read here, which rejects when it is gone, and else shows whether it is an image.
     const ofFile = path === undefined ? undefined : await convertImage(path, variant)
     return ofFile?.bytes ?? (await convertContent(content, bytes, variant))
   } finally {

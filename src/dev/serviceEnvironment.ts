@@ -17,7 +17,8 @@ const commonNodeFlags = ['--max-semi-space-size=4', '--v8-pool-size=1'] as const
  * `--max-semi-space-size`: V8 collects young objects more often, such as the `Buffer` of an image, whose bytes lie
  * outside of the heap. So these bytes are freed sooner. `--v8-pool-size`: on two processors, the four threads of V8 keep
  * the main thread from running for 30 ms and more under large bodies. `--heap-growing-percent`: with 100 MiB of bodies
- * outside of the heap, V8 would collect the whole heap twice a second. A worker would take 25 MiB more with it.
+ * outside of the heap, V8 would collect the whole heap of an API twice a second. A worker does without: it would take
+ * 25 MiB more.
  */
 export const serviceNodeFlags = {
   api: [...commonNodeFlags, '--heap-growing-percent=100'],
@@ -60,7 +61,7 @@ export async function serviceEnvironment(
   simulatorUrl: string | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   const { dataDir, operatorFilePath } = config
-  // The keys are for the admin process alone, and who uses the CLI says so themselves.
+  // The keys are for the admin process alone. Whose name a change by the CLI gets, the shell that calls it says.
   const {
     ADMIN_KEYS: _keys,
     DARKROOM_ACTOR: _actor,

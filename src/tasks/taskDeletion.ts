@@ -11,7 +11,7 @@ import { withTransaction } from '../store/connection/transaction.ts'
 import { expireTask } from '../store/tasks/expireTask.ts'
 import { readTask } from '../store/tasks/readTask.ts'
 import { forgetUploads } from '../store/uploads.ts'
-import { inParallel } from './reconcile/reconciler.ts'
+import { inParallel } from './inParallel.ts'
 
 export type DeleteDeps = {
   readonly pool: Pool
@@ -58,9 +58,8 @@ export async function deleteUploads(
   { pool, blobs }: DeleteDeps,
   uploadIds: readonly string[],
 ): Promise<void> {
-  const { signal } = new AbortController()
   await withTimeout(deleteMsMax, () =>
-    inParallel(uploadIds, { parallel, signal }, (uploadId) => blobs.deletePrefix(uploadId)),
+    inParallel(uploadIds, { parallel }, (uploadId) => blobs.deletePrefix(uploadId)),
   )
   await forgetUploads(pool, uploadIds)
 }

@@ -57,7 +57,7 @@ export function imageOf(bytes: Buffer): AnswerImage | undefined {
 
 /** Names and types of what is not the image, such as `image_generation.partial_image` and `input_image`. */
 const notTheImage = /partial|preview|thumb|draft|input|request|mask|reference|in_progress/i
-/** Of events with a name only these have the image. */
+/** Of the events that have a name, only those with this one carry the image. */
 const completed = /(?:^|\.)completed$/
 
 function kindOf(path: JsonPath, document: Json, event: string | undefined): Picture['kind'] {

@@ -15,7 +15,7 @@ const callSchema = z.object({
   /** Epoch milliseconds when the request's headers arrived. */
   at: z.number(),
   action: z.enum(actions).nullable().default(null),
-  /** `stray` stands for no call, but a request for a URL that an answer named. A correct client makes none. */
+  /** `stray`: a request for a URL that an answer named, which no correct client makes. */
   model: text,
   prompt: text,
   /** The first 8 hexadecimal digits of the key's SHA-256. They show which channel made the call. Null without a key. */

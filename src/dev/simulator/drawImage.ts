@@ -88,7 +88,7 @@ async function drawPrompt(order: ImageOrder, seed: Buffer): Promise<Sharp> {
   return ground.composite([{ input: text.data, left: Math.round(width * 0.05), top }]).removeAlpha()
 }
 
-/** The red, green and blue of the sky above, in the middle and below, at least. */
+/** The lowest red, green and blue of the sky: at the top, in the middle, at the bottom. The seed adds up to 51. */
 const skyColours = [25, 30, 60, 195, 140, 110, 15, 20, 35]
 
 /** An evening sky of 1x3 pixels, in colours that the seed decides. */

@@ -21,7 +21,7 @@ export type Model = Capabilities & {
   /** The accepted values of `quality`. None: it has no effect. */
   readonly qualities: readonly Quality[]
   readonly actions: readonly Action[]
-  /** Its own lines, the operator's first. One applies to every request that the model takes. */
+  /** Its own lines, the operator's first. For each request that the model takes, at least one applies. */
   readonly prices: readonly Price[]
   /** It takes no new tasks. */
   readonly retired: boolean

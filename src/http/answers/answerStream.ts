@@ -38,7 +38,7 @@ export function openStream(
     if (!res.destroyed) res.write(form.signOfLife)
   }
 
-  /** Koa changes no head that is sent. */
+  /** A second call changes nothing: Koa leaves a head alone that is sent. */
   function writeHead(): void {
     context.status = 200
     context.set(headers)

@@ -5,13 +5,17 @@ import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import type { ApiContext } from '../requestState.ts'
 import type { ApiParts } from '../apiParts.ts'
 import type { HttpFailure } from '../errors.ts'
-import type { AcceptedCall } from '../intake/submit.ts'
+import type { Accepted } from '../../tasks/acceptTask.ts'
 import type { AnswerStream } from './answerStream.ts'
 import { openStream, streamTimesDefault } from './answerStream.ts'
 import { taskUrl } from './answerAsync.ts'
 import { setCreditsCharged } from './recordOf.ts'
 import { sendJson } from './sendBody.ts'
 import { sendNative } from './sendNative.ts'
+import type { StreamForm } from './streamForms.ts'
+
+/** An accepted request. With `stream` its client asks for a stream. */
+export type AcceptedCall = Accepted & { readonly stream?: StreamForm | undefined }
 
 /**
  * Keeps the call open until its task ends, or until the synchronous deadline, which does not bind a stream. The call may
@@ -29,8 +33,8 @@ export async function answerSync(
   const stream = form && openStream(context, form, parts.config.streamTimes ?? streamTimesDefault)
   try {
     const task = await parts.waits.untilEnd(accepted, context.res, stream !== undefined)
-    // Koa sends nothing to a client that has left.
     if (task === 'missing') throw new Error(`${accepted.taskId} has no row any more`)
+    // Also when the client has left: Koa then sends nothing.
     return await answerWaited(context, parts, task, stream)
   } finally {
     stream?.close()

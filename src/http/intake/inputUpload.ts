@@ -50,6 +50,7 @@ export async function withUpload<Value>(
     await parts.tasks.openUpload(uploadId)
     return await work()
   } finally {
+    // It is `false` for a new task alone, which has taken the upload over.
     if (context.state.replayed !== false) {
       // An error here does not change the answer: the sweep deletes the upload when it is `uploadGraceMs` old.
       const { requestId, route } = context.state

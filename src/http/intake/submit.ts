@@ -14,6 +14,7 @@ import type { ApiContext } from '../requestState.ts'
 import type { ApiParts } from '../apiParts.ts'
 import type { HttpFailure } from '../errors.ts'
 import type { RouteContext } from '../route.ts'
+import type { AcceptedCall } from '../answers/answerSync.ts'
 import { rateLimitHeaders } from '../answers/rateLimitHeaders.ts'
 import type { StreamForm } from '../answers/streamForms.ts'
 import type { BodyOptions } from './body.ts'
@@ -50,8 +51,6 @@ type Received = {
   /** Present when the client asks for a stream. It is no part of the request: the same task answers either way. */
   readonly stream?: StreamForm | undefined
 }
-
-export type AcceptedCall = Accepted & Pick<Received, 'stream'>
 
 /** Answers an accepted request. */
 type AnswerAccepted = (

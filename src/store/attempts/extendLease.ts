@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 
 /**
- * Moves the lease of an open attempt to the hard end of its task. Its worker has the answer and cannot store it yet, and
- * until then nobody may make the call again. Does nothing when the attempt is closed.
+ * Moves the lease of an open attempt to the hard end of its task, so that nobody makes the call again while its worker
+ * has an answer that it cannot store yet. Does nothing when the attempt is closed.
  */
 export async function extendLease(pool: Pool, taskId: string, n: number): Promise<void> {
   await pool.query({

@@ -93,7 +93,8 @@ export function createDirectRuns(deps: DirectRunsDeps) {
 
 /**
  * Returns when the task must go on, or `undefined` when it has ended, another worker calls for it, or its next check is
- * planned already. After a call it is due at once: its run keeps the wait, or the line of a synchronous task.
+ * planned already. After a call it is due at once, because from then on its workflow keeps the wait, or for a synchronous
+ * task the line.
  */
 function delayOf(
   result: ProduceResult | { readonly kind: 'error' },

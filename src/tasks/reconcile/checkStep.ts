@@ -7,11 +7,11 @@ import { claimToCheck } from '../../store/tasks/dueTasks.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { RunReport } from '../../temporal/runs.ts'
 import type { StartTask } from '../../temporal/startTask.ts'
+import { inParallel } from '../inParallel.ts'
 import type { DirectRuns } from '../produce/directRuns.ts'
 import type { ProduceImage } from '../produce/produceImage.ts'
 import { AnswerUnknownError } from '../produce/storedAnswer.ts'
 import type { Finding, ReconcileStep, ReportFinding } from './reconciler.ts'
-import { inParallel } from './reconciler.ts'
 
 export type CheckDeps = {
   readonly pool: Pool

@@ -82,25 +82,3 @@ export type Finding = {
 
 /** Reports what a step did. With a count of 0 it did nothing, and nothing is reported. */
 export type ReportFinding = (finding: Finding) => void
-
-/**
- * Runs the effect for every item, for at most `parallel` items at once. Starts no further item after the
- * signal has aborted. An item that throws does not stop the others. When all items are done, throws the first
- * error.
- */
-export async function inParallel<Item>(
-  items: readonly Item[],
-  options: { readonly parallel: number; readonly signal: AbortSignal },
-  effect: (item: Item) => Promise<void>,
-): Promise<void> {
-  const errors: unknown[] = []
-  const queue = items.values()
-  const runs = Array.from({ length: Math.min(options.parallel, items.length) }, async () => {
-    for (const item of queue) {
-      if (options.signal.aborted) return
-      await effect(item).catch((error: unknown) => errors.push(error))
-    }
-  })
-  await Promise.all(runs)
-  if (errors.length > 0) throw errors[0]
-}

@@ -4,9 +4,9 @@ import { families } from '../../domain/models/models.ts'
 import type { TaskStart } from '../../domain/tasks/taskStart.ts'
 import { claimUnstarted, makeDue, markStarted } from '../../store/tasks/dueTasks.ts'
 import type { StartTask } from '../../temporal/startTask.ts'
+import { inParallel } from '../inParallel.ts'
 import type { DirectRuns } from '../produce/directRuns.ts'
 import type { ReconcileStep, ReportFinding } from './reconciler.ts'
-import { inParallel } from './reconciler.ts'
 
 const batchMax = 100
 const parallel = 16

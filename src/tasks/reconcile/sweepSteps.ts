@@ -5,8 +5,8 @@ import { dropExcessInputs, forgetRequests } from '../../store/tasks/keptRequests
 import { purgeTasks } from '../../store/tasks/purgeTasks.ts'
 import { forgetUploads, takeUploads } from '../../store/uploads.ts'
 import { endPending, forgetWebhooks } from '../../store/webhooks/webhookRows.ts'
+import { inParallel } from '../inParallel.ts'
 import type { ReconcileStep } from './reconciler.ts'
-import { inParallel } from './reconciler.ts'
 
 const batchMax = 100
 const purgeBatchMax = 200

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { parseSince } from '../../src/cli/parse.ts'
 import { createProgram, runCli } from '../../src/cli/runCli.ts'
 import { closedContext } from '../support/service/darkroomCli.ts'
 
@@ -103,6 +104,15 @@ describe('wrong usage of the CLI', () => {
       expect(await run(...args)).toEqual({ exitCode: 1, out: '', err: 'a part was opened\n' })
     }
   })
+})
+
+it.each([
+  ['90s', 90_000],
+  ['30m', 1_800_000],
+  ['2h', 7_200_000],
+  ['1d', 86_400_000],
+])('%s is %i ms ago', (text, agoMs) => {
+  expect(parseSince(text)).toEqual({ agoMs })
 })
 
 describe('the output of the CLI', () => {

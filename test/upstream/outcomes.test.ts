@@ -6,7 +6,7 @@ import { openSimulatedWorld } from '../support/upstream/upstreamWorld.ts'
 
 type Row = readonly [string, OutcomeClass, OutcomeReason, extra?: object]
 
-/** Answers that vendors were seen to send, by the faults of the simulator. */
+/** Answers that vendors were seen to send, by the faults of the simulator. More are in test/tasks/vendorAnswers.test.ts. */
 const bothFamilies: readonly Row[] = [
   ['429', 'refused', 'rate_limited', { retryAfterMs: 1000 }],
   ['429 form=none', 'refused', 'rate_limited'],
@@ -16,29 +16,16 @@ const bothFamilies: readonly Row[] = [
   ['quota', 'exhausted', 'quota_exhausted'],
   ['billing status=429', 'exhausted', 'quota_exhausted'],
   ['400', 'rejected', 'invalid_request'],
-  ['status code=413', 'rejected', 'invalid_request'],
   ['moderation', 'rejected', 'content_policy'],
   ['401', 'operator_fault', 'credential'],
   ['bad-key', 'operator_fault', 'credential'],
   ['403 about=country', 'operator_fault', 'forbidden'],
   ['404', 'operator_fault', 'model_not_found'],
-  ['403 about=html', 'declined', 'forbidden'],
-  ['403 about=unverified', 'declined', 'forbidden'],
-  ['status code=407', 'operator_fault', 'credential'],
-  ['status code=400 form=html', 'unknown', 'unexpected_status'],
-  ['status code=413 form=html', 'declined', 'too_large'],
-  ['status code=431 form=html', 'declined', 'too_large'],
   ['status code=451 form=html', 'declined', 'forbidden'],
-  ['status code=451', 'rejected', 'content_policy'],
-  ['status code=415', 'rejected', 'invalid_request'],
-  ['status code=422', 'rejected', 'invalid_request'],
-  ['status code=424', 'rejected', 'invalid_request'],
   ['status code=409', 'unknown', 'unexpected_status'],
   ['status code=425', 'unknown', 'unexpected_status'],
-  ['status code=499', 'unknown', 'unexpected_status'],
   ['429 form=text retry-after=2.5', 'refused', 'rate_limited', { retryAfterMs: 2500 }],
   ['429 form=text retry-after=900', 'refused', 'rate_limited', { retryAfterMs: 30_000 }],
-  ['400 message="Our Responsible AI practices"', 'rejected', 'content_policy'],
   ['500 after=20', 'unknown', 'server_error'],
   ['500', 'unknown', 'server_error'],
   ['502', 'unknown', 'server_error'],
@@ -74,10 +61,6 @@ const familyA: readonly Row[] = [
   ['403', 'operator_fault', 'forbidden'],
   ['block', 'rejected', 'content_policy'],
   ['block reason=JAILBREAK', 'rejected', 'content_policy'],
-  ['finish reason=MODEL_ARMOR', 'rejected', 'content_policy'],
-  ['finish reason=ESCALATION', 'rejected', 'content_policy'],
-  ['finish reason=LANGUAGE', 'rejected', 'content_policy'],
-  ['finish reason=PUP_LIMITED_DISABLED', 'operator_fault', 'forbidden'],
   ['finish reason=NEW_WORD', 'rejected', 'no_image', { evidence: { vendorCode: 'NEW_WORD' } }],
   ['status code=403 reason=USER_PROJECT_DENIED', 'operator_fault', 'forbidden'],
   ['no-image', 'rejected', 'no_image'],
@@ -95,9 +78,6 @@ const familyB: readonly Row[] = [
   ['billing', 'exhausted', 'quota_exhausted'],
   ['403', 'operator_fault', 'credential'],
   ['403 about=quota', 'exhausted', 'quota_exhausted'],
-  ['status code=400 reason=invalid_value param=model', 'declined', 'model_not_found'],
-  ['status code=400 reason=invalid_value param=size', 'rejected', 'invalid_request'],
-  ['status code=502 reason=moderation_blocked', 'rejected', 'content_policy'],
   ['moderation stage=output', 'rejected', 'content_policy'],
 ]
 

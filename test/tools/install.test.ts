@@ -40,14 +40,15 @@ function installedCheckout(): string {
 /** What npm does to the checkout when it installs. */
 const install = 'cp package-lock.json node_modules/.package-lock.json'
 
-/** Runs node24.mjs in the checkout, with a npm that runs the shell commands `npm`. */
-async function run(root: string, npm = install) {
+/** Runs node24.mjs in the checkout, with a npm that runs the shell commands `npm`. `told` gets what it says meanwhile. */
+async function run(root: string, npm = install, told = (_text: string) => {}) {
   const bin = join(root, 'bin')
   mkdirSync(bin, { recursive: true })
   writeFileSync(join(bin, 'npm'), `#!/bin/sh\necho "$@" >> npm.log\n${npm}\n`)
   chmodSync(join(bin, 'npm'), 0o755)
   const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}` }
   const ran = promisify(execFile)(process.execPath, [join(root, 'tools/node24.mjs')], { env })
+  ran.child.stderr?.on('data', told)
   return ran.then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({
@@ -96,9 +97,13 @@ describe('what npm start and npm test run first', () => {
   it('installs once when two of them run at the same time', async () => {
     const root = installedCheckout()
     rmSync(join(root, 'node_modules/.package-lock.json'))
-    const [one, other] = await Promise.all([1, 2].map(() => run(root, `sleep 1\n${install}`)))
+    const go = join(root, 'go')
+    const npm = `while [ ! -e '${go}' ]; do sleep 0.1; done\n${install}`
+    const told = (text: string) => {
+      if (text.includes('Waiting for another process')) writeFileSync(go, '')
+    }
+    const [one, other] = await Promise.all([1, 2].map(() => run(root, npm, told)))
     expect([one?.code, other?.code]).toEqual([0, 0])
-    expect(`${one?.stderr}${other?.stderr}`).toContain('Waiting for another process')
     expect(installsOf(root)).toBe(1)
   })
 

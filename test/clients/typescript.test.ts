@@ -228,10 +228,14 @@ describe.concurrent('the 25 points of a client that buys images, in TypeScript',
     const streams = () => proxy.seen.filter(({ path }) => path.endsWith('/events'))
     const told: TaskProgress[] = []
     const onProgress = (task: TaskProgress) => told.push(task)
-    const prompt = 'point 15 [sim:delay ms=2500]'
+    const prompt = 'point 15 [sim:hold]'
     const making = darkroom.images.generate({ model: slow, prompt }, { onProgress })
     const { task_id } = await until('the id', () => told[0])
-    const followed = await Array.fromAsync(darkroom.tasks.follow(task_id))
+    const following = Array.fromAsync(darkroom.tasks.follow(task_id))
+    await service.simulator.waitForCalls(1, { prompt })
+    await until('the second stream', () => streams()[1])
+    await service.simulator.release({ prompt })
+    const followed = await following
     const progress = followed.map((record) => record.progress)
     expect(progress).toEqual(progress.toSorted((a, b) => a - b))
     expect(followed.at(-1)).toMatchObject({ status: 'succeeded', progress: 100 })

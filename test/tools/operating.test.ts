@@ -1,21 +1,24 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { load } from 'js-yaml'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createProgram } from '../../src/cli/runCli.ts'
 import { readConfig } from '../../src/config/environment.ts'
+import { closedContext } from '../support/service/darkroomCli.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const page = textOf('docs/operating.md')
 const compose = textOf('docker-compose.yml')
+const [, ...blocks] = page.split(/^```sh\n/m).map((text) => text.split(/^```$/m)[0] ?? '')
 
 describe('docs/operating.md', () => {
   it('gives every variable that docker-compose.yml requires, with secrets that a process accepts', () => {
-    const blocks = [...page.matchAll(/^```sh\n(.+?)^```$/gms)].map(([, text = '']) => text)
-    const run = blocks.filter((text) => !text.startsWith('# Not run here'))
-    expect(run).toHaveLength(1)
+    const block = blocks.find((text) => text.includes('umask'))
     const cwd = tempFolder()
-    execFileSync('sh', ['-euc', run[0] ?? ''], { cwd })
+    execFileSync('sh', ['-euc', block ?? ''], { cwd })
     const written = readFileSync(join(cwd, '.env'), 'utf8')
     const env = new Map(
       written
@@ -45,8 +48,39 @@ describe('docs/operating.md', () => {
   })
 })
 
-it('every alert says what to do', () => {
-  const alerts = textOf('deploy/alerts.yml').split('- alert: ').slice(1)
-  expect(alerts.length).toBeGreaterThan(15)
-  expect(alerts.filter((text) => !/^ {10}action: >-\n {12}\S/m.test(text))).toEqual([])
+const walk = textOf('deploy/test/walk.ts')
+
+it('deploy/test/walk.ts runs every block of commands, but for one that says what it needs', () => {
+  const words = [...walk.matchAll(/runBlock\('([^']+)'/g)].map(([, word = '']) => word)
+  const run = words.map((word) => blocks.find((block) => block.includes(word)))
+  expect(run).not.toContain(undefined)
+  expect(blocks.filter((block) => !run.includes(block))).toEqual([
+    expect.stringMatching(/^# Needs your servers/),
+  ])
+})
+
+const alert = z.object({ alert: z.string(), annotations: z.object({ action: z.string() }) })
+const alerts = z
+  .object({ groups: z.array(z.object({ rules: z.array(alert) })) })
+  .parse(load(textOf('deploy/alerts.yml')))
+  .groups.flatMap(({ rules }) => rules)
+const parts = [...page.matchAll(/^#{2,3} (.+)$|^\*\*([A-Z][^*]+)\.\*\*/gm)].map(
+  ([, heading, paragraph]) => heading ?? paragraph,
+)
+// test/cli/audit.test.ts calls each of them, or knows its own test.
+const commands = createProgram(closedContext).commands.flatMap((group) =>
+  group.commands.map((command) => `${group.name()} ${command.name()}`),
+)
+
+describe('what to do about an alert', () => {
+  it.each(alerts.map(({ alert: name, annotations }) => [name, annotations.action]))(
+    '%s: a command, a part of the guide, or what it needs',
+    (_, action) => {
+      const named = [...action.matchAll(/darkroom (\w+ \w+)/g)].map(([, command]) => command)
+      const quoted = [...action.matchAll(/"([^"]+)"/g)].map(([, part]) => part)
+      expect(named.filter((command) => !commands.includes(command ?? ''))).toEqual([])
+      expect(quoted.filter((part) => !parts.includes(part))).toEqual([])
+      expect(named.length + quoted.length > 0 || action.startsWith('Needs ')).toBe(true)
+    },
+  )
 })

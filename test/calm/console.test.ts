@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { adminSecrets } from '../support/service/adminClient.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { seriousProblems } from '../support/web/browser.ts'
 import { useConsoleWorld } from '../support/web/consoleWorld.ts'
@@ -284,7 +285,7 @@ describe('the console', () => {
     // The audit of ten views takes a quarter of a minute of an idle machine.
   }, 150_000)
 
-  it('asks again for a key that is refused, finds what an id belongs to, and forgets the key', async () => {
+  it('asks again for a key that is refused at once or later, finds what an id belongs to, and forgets the key', async () => {
     const { key, taskId } = await failedTask()
     await world.inConsole(async ({ page, press }) => {
       await page.getByRole('searchbox').fill(key)
@@ -293,7 +294,13 @@ describe('the console', () => {
       await page.reload()
       await page.locator('.heading').getByText(taskId).waitFor()
       await press('Forget key')
-      await page.getByLabel('Admin key').fill('wrong')
+      const adminKey = page.getByLabel('Admin key')
+      await adminKey.fill(adminSecrets.boss)
+      await page.keyboard.press('Enter')
+      const revoked = { status: 401, json: { error: { message: 'Revoked.' } } }
+      await page.route('**/admin/v1/accounts*', (route) => route.fulfill(revoked))
+      await page.getByRole('link', { name: 'Accounts', exact: true }).click()
+      await adminKey.fill('wrong')
       await page.keyboard.press('Enter')
       await page.locator('.notice').waitFor()
       expect(await page.evaluate('sessionStorage.length')).toBe(0)

@@ -115,7 +115,7 @@ describe('the playground', () => {
     })
   })
 
-  it('says when it tries again, as Retry-After says, and repeats the submit under its key', async () => {
+  it('says when it tries again, as Retry-After says, repeats the submit under its key, and no submit whose answer forbids it', async () => {
     await world.inStudio(async ({ page, image, submit, see }) => {
       const body = {
         error: { message: 'Too many large requests.', type: 'x', param: null, code: 'y' },
@@ -130,6 +130,12 @@ describe('the playground', () => {
       await image.waitFor()
       expect(performance.now() - askedAtMs).toBeGreaterThan(1_500)
       expect(await world.calls('a slow train')).toHaveLength(1)
+      const unsure = { error: { ...body.error, message: 'Perhaps it was accepted.' } }
+      const stop = { status: 500, headers: { 'x-should-retry': 'false' }, json: unsure }
+      await page.route('**/v1/images/tasks', (route) => route.fulfill(stop), { times: 1 })
+      await submit(web, 'a fast train')
+      await see(unsure.error.message)
+      expect(await page.getByText(/^Trying again at/).count()).toBe(0)
     })
   })
 

@@ -139,8 +139,18 @@ describe.concurrent('deliveries', () => {
       data: { task_id: taskId, status: 'succeeded' },
     })
     expect(third).not.toContain('"result"')
-    const missing = await client.call('POST', redeliver.replace(/whd_\w+/, `whd_${'0'.repeat(32)}`))
-    expect(missing).toMatchObject({ status: 404, body: { error: { code: 'delivery_not_found' } } })
+    const { webhook_id: otherId } = await client.register(hook.url)
+    const wrong = [
+      redeliver.replace(/whd_\w+/, `whd_${'0'.repeat(32)}`),
+      redeliver.replace(id, otherId),
+    ]
+    for (const path of wrong) {
+      const missing = await client.call('POST', path)
+      expect(missing).toMatchObject({
+        status: 404,
+        body: { error: { code: 'delivery_not_found' } },
+      })
+    }
   })
 
   it('live as long as the record of their task [hook-18]', async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { parseSince } from '../../src/cli/parse.ts'
+import { parseSince, parseTopup } from '../../src/cli/parse.ts'
 import { createProgram, runCli } from '../../src/cli/runCli.ts'
 import { closedContext } from '../support/service/darkroomCli.ts'
 
@@ -113,6 +113,10 @@ it.each([
   ['1d', 86_400_000],
 ])('%s is %i ms ago', (text, agoMs) => {
   expect(parseSince(text)).toEqual({ agoMs })
+})
+
+it('a topup with a minus takes credits back', () => {
+  expect(['5', '-5'].map(parseTopup)).toEqual([5, -5])
 })
 
 describe('the output of the CLI', () => {

@@ -210,6 +210,15 @@ describe.concurrent('the client of Python', () => {
     expect((await bought({ url: service.url, secret })).tasks).toBe(8)
   })
 
+  it('03 does not repeat after a lost answer what would do a second thing', async () => {
+    const { given, proxy } = await connect(firstPosts('lose'))
+    const lines = `
+      error = await failure(lambda: darkroom.webhooks.create(url="https://example.com/"))
+      return [error["code"], len([each async for each in client(given["direct"]).webhooks.list()])]`
+    expect(await python.run('AsyncDarkroom', lines, given)).toEqual(['connection_failed', 1])
+    expect(proxy.seen.length).toBe(1)
+  })
+
   it('04 obeys Retry-After in full, by the clock of the answer when it is a date', async () => {
     const longAgo = (seconds: number) => new Date(1e12 + seconds * 1_000).toUTCString()
     const { given, posts } = await connect(

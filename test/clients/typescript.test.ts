@@ -104,6 +104,13 @@ describe.concurrent('the 25 points of a client that buys images, in TypeScript',
     expect([posts().length, (await bought()).tasks]).toEqual([tries, tries - 1])
   })
 
+  it('03 what would do a second thing is not repeated after a lost answer', async () => {
+    const { darkroom, direct, proxy } = await connect(firstPosts('lose'))
+    await failure(darkroom.webhooks.create({ url: 'https://example.com/' }))
+    expect(proxy.seen.length).toBe(1)
+    expect(await Array.fromAsync(direct.webhooks.list())).toHaveLength(1)
+  })
+
   it('04 Retry-After is obeyed in full, and a call that cannot wait so long fails at once', async () => {
     const { darkroom, posts } = await connect(
       firstPosts(

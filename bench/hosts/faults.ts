@@ -2,30 +2,41 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Seeded } from '../../test/support/seeded.ts'
 import { createSeeded } from '../../test/support/seeded.ts'
+import { emptyDisk, fillDisk } from './disks.ts'
 import type { Entry } from './history.ts'
 import type { Installation } from './installation.ts'
 import type { Host, Trouble } from './network.ts'
-import { emptyDisk, fillDisk } from './disks.ts'
 import { canLimitMemory, canMoveClocks, setClock, signalHost, squeeze } from './parts.ts'
 
 /** A part by its name or, of PostgreSQL, by what it is when the fault strikes. */
 type Place = Host | 'primary' | 'standby'
-type Strike = (world: Struck) => Promise<void>
-type Struck = {
+type Places = (chance: Seeded) => readonly Place[]
+
+/** Resolves when the fault is over. `at` are the places, and `ms` is how long it lasts. */
+type Strike = (given: {
   readonly installation: Installation
-  readonly parts: readonly Host[]
+  readonly at: readonly Host[]
   readonly ms: number
   readonly chance: Seeded
-}
+}) => Promise<unknown>
 
-/** A kind of fault. A partial one leaves a part half reachable, slow or wrong, and kills nothing. */
-type Kind = {
-  readonly name: string
-  readonly partial: boolean
-  readonly of: 'network' | 'clocks' | 'disks' | 'memory' | 'processes' | 'failover'
-  readonly places: (chance: Seeded) => readonly Place[]
-  readonly seconds: readonly [least: number, most: number]
-  readonly strike: Strike
+type Kind = ReturnType<typeof fault>
+type Seconds = readonly [least: number, most: number]
+
+export const faultGroups = [
+  'network',
+  'clocks',
+  'disks',
+  'memory',
+  'processes',
+  'failover',
+] as const
+type Group = (typeof faultGroups)[number]
+
+/** A kind of fault. A partial one leaves a part half reachable, slow or wrong, and ends no process. */
+function fault(of: Group, name: string, places: Places, seconds: Seconds, strike: Strike) {
+  const partial = !/^(?:kill|SIGTERM|memory|failover: (?:killed|the))/.test(name)
+  return { of, name, places, seconds, strike, partial }
 }
 
 const [apis, workers] = [
@@ -33,71 +44,87 @@ const [apis, workers] = [
   ['worker1', 'worker2'],
 ] as const
 const services = [...apis, ...workers] as const
+const servers = ['primary', 'standby', 'temporal', 's3', 'pgbouncer'] as const
 /** Who opens connections to whom. */
 const links: readonly (readonly [from: Place, to: Place])[] = [
   ...apis.map((api) => ['clients', api] as const),
   ...services.flatMap((from) =>
-    (['pgbouncer', 'primary', 'temporal', 's3'] as const).map((to) => [from, to] as const),
+    servers.filter((to) => to !== 'standby').map((to) => [from, to] as const),
   ),
-  ...workers.flatMap((from) => (['upstream', 'clients'] as const).map((to) => [from, to] as const)),
+  ...workers.flatMap(
+    (from) =>
+      [
+        [from, 'upstream'],
+        [from, 'clients'],
+      ] as const,
+  ),
   ['pgbouncer', 'primary'],
   ['temporal', 'primary'],
   ['standby', 'primary'],
 ]
-const anyLink = (chance: Seeded) => chance.pick(links)
+const anyLink: Places = (chance) => chance.pick(links)
+const anyWay: Places = (chance) =>
+  chance.chance(0.5) ? anyLink(chance) : anyLink(chance).toReversed()
 const any =
-  (...places: readonly Place[]) =>
-  (chance: Seeded) => [chance.pick(places)]
-const pulse = { stopsMs: [1_500, 4_000], goesMs: 300 } as const
+  (...places: readonly Place[]): Places =>
+  (chance) => [chance.pick(places)]
+const anyProcess = any(...services, ...services, ...servers)
+const anyHost = any(...services, 'primary', 's3', 'temporal')
+const anyClock = any(...services, 'pgbouncer')
+const withoutDatabase: Places = (chance) => [chance.pick(workers), 'pgbouncer', 'primary']
 
-/** Makes trouble on the way between two parts for the time of the fault. */
-const onLink =
-  (troubles: (from: Host, to: Host) => readonly Trouble[]): Strike =>
-  async ({ installation, parts: [from, to], ms }) => {
-    if (from === undefined || to === undefined) return
-    const heal = await installation.network.trouble(...troubles(from, to))
+/** Makes trouble between the first place and each other one. */
+const between =
+  (troubles: (from: Host, to: Host, chance: Seeded) => readonly Trouble[]): Strike =>
+  async ({ installation, at: [from, ...others], ms, chance }) => {
+    if (from === undefined) return
+    const to = others.length > 0 ? others : [from]
+    const heal = await installation.network.trouble(
+      ...to.flatMap((each) => troubles(from, each, chance)),
+    )
     await sleep(ms)
     await heal()
   }
-
-const bothWays = (from: Host, to: Host): readonly Trouble[] => [
-  { kind: 'cut', from, to },
-  { kind: 'cut', from: to, to: from },
+const cut = (from: Host, to: Host): readonly Trouble[] => [{ kind: 'cut', from, to }]
+const detour = (from: Host, to: Host): readonly Trouble[] => [{ kind: 'detour', from, to }]
+const narrow = (host: Host, _: Host, chance: Seeded): readonly Trouble[] => [
+  { kind: 'slow', host, kilobits: chance.between(128, 1_024) },
+]
+const cutBoth = (from: Host, to: Host) => [...cut(from, to), ...cut(to, from)]
+const loseBoth = (a: Host, b: Host): readonly Trouble[] => [
+  { kind: 'loss', from: a, to: b, percent: 5 },
+  { kind: 'loss', from: b, to: a, percent: 5 },
 ]
 
 /** Stops what is on a host again and again, so that it answers after seconds. */
-const halting =
+const halt =
   (only: string): Strike =>
-  async ({ parts: [host], ms, chance }) => {
-    if (host === undefined) return
-    for (
-      const endsAtMs = performance.now() + ms;
-      performance.now() < endsAtMs;
-      await sleep(pulse.goesMs)
-    ) {
+  async ({ at: [host = 's3'], ms, chance }) => {
+    for (const endsAtMs = performance.now() + ms; performance.now() < endsAtMs; await sleep(300)) {
       signalHost(host, 'SIGSTOP', only)
-      await sleep(chance.between(...pulse.stopsMs))
+      await sleep(chance.between(1_500, 4_000))
       signalHost(host, 'SIGCONT', only)
     }
   }
 
-const signalled =
+const signal =
   (name: NodeJS.Signals): Strike =>
-  async ({ parts: [host], ms }) => {
-    if (host !== undefined) signalHost(host, name)
-    if (name === 'SIGSTOP') await sleep(ms)
-    if (name === 'SIGSTOP' && host !== undefined) signalHost(host, 'SIGCONT')
+  async ({ at: [host = 'api1'], ms }) => {
+    signalHost(host, name)
+    await sleep(ms)
+    if (name === 'SIGSTOP') signalHost(host, 'SIGCONT')
   }
 
-const failingOver =
-  (how: Parameters<Installation['databases']['failOver']>[0]): Strike =>
-  ({ installation, ms }) =>
-    installation.databases.failOver(how, ms)
+const killWhileStoring: Strike = async ({ at: [worker = 'worker1'], ms }) => {
+  signalHost('s3', 'SIGSTOP')
+  await sleep(ms)
+  signalHost(worker, 'SIGKILL')
+  signalHost('s3', 'SIGCONT')
+}
 
-const moving =
+const move =
   (steps: (chance: Seeded) => readonly number[]): Strike =>
-  async ({ installation: { folder }, parts: [host], ms, chance }) => {
-    if (host === undefined) return
+  async ({ installation: { folder }, at: [host = 'api1'], ms, chance }) => {
     const offs = steps(chance)
     for (const seconds of offs) {
       setClock(host, folder, seconds)
@@ -105,210 +132,53 @@ const moving =
     }
     setClock(host, folder, 0)
   }
+const offBy = (seconds: number) => move((chance) => [chance.pick([-seconds, seconds])])
+const jumps = (chance: Seeded) => Array.from({ length: 8 }, () => chance.between(-3_600, 3_600))
 
-const clocked = any(...services, 'pgbouncer')
+const fill: Strike = async ({ installation: { folder }, at: [host = 's3'], ms }) => {
+  await fillDisk(join(folder, host))
+  await sleep(ms)
+  emptyDisk(join(folder, host))
+}
+
+const limitMemory: Strike = ({ installation: { folder }, at: [host = 'worker1'], ms }) =>
+  squeeze(host, folder, ms)
+
+const failOver =
+  (how: Parameters<Installation['databases']['failOver']>[0]): Strike =>
+  ({ installation, ms }) =>
+    installation.databases.failOver(how, ms)
+
 const kinds: readonly Kind[] = [
-  {
-    name: 'cut',
-    of: 'network',
-    partial: true,
-    places: anyLink,
-    seconds: [1, 60],
-    strike: onLink(bothWays),
-  },
-  {
-    name: 'cut one way',
-    of: 'network',
-    partial: true,
-    places: (chance) => (chance.chance(0.5) ? anyLink(chance) : anyLink(chance).toReversed()),
-    seconds: [1, 60],
-    strike: onLink((from, to) => [{ kind: 'cut', from, to }]),
-  },
-  {
-    name: '300 ms delay',
-    of: 'network',
-    partial: true,
-    places: anyLink,
-    seconds: [5, 40],
-    strike: onLink((from, to) => [{ kind: 'detour', from, to }]),
-  },
-  {
-    name: '5 % loss',
-    of: 'network',
-    partial: true,
-    places: anyLink,
-    seconds: [5, 60],
-    strike: onLink((from, to) => [
-      { kind: 'loss', from, to, percent: 5 },
-      { kind: 'loss', from: to, to: from, percent: 5 },
-    ]),
-  },
-  {
-    name: 'slow link',
-    of: 'network',
-    partial: true,
-    places: any(...services, 'primary', 's3', 'temporal'),
-    seconds: [5, 40],
-    strike: async ({ installation, parts: [host], ms, chance }) => {
-      if (host === undefined) return
-      const heal = await installation.network.trouble({
-        kind: 'slow',
-        host,
-        kilobits: chance.between(128, 1_024),
-      })
-      await sleep(ms)
-      await heal()
-    },
-  },
-  {
-    name: 'worker without PostgreSQL',
-    of: 'network',
-    partial: true,
-    places: (chance) => [chance.pick(workers), 'pgbouncer', 'primary'],
-    seconds: [17, 40],
-    strike: async ({ installation, parts: [worker, ...others], ms }) => {
-      if (worker === undefined) return
-      const heal = await installation.network.trouble(
-        ...others.flatMap((other) => bothWays(worker, other)),
-      )
-      await sleep(ms)
-      await heal()
-    },
-  },
-  {
-    name: 'clock off by 5 s',
-    of: 'clocks',
-    partial: true,
-    places: clocked,
-    seconds: [10, 60],
-    strike: moving((chance) => [chance.pick([-5, 5])]),
-  },
-  {
-    name: 'clock off by 1 h',
-    of: 'clocks',
-    partial: true,
-    places: clocked,
-    seconds: [10, 60],
-    strike: moving((chance) => [chance.pick([-3_600, 3_600])]),
-  },
-  {
-    name: 'jumping clock',
-    of: 'clocks',
-    partial: true,
-    places: clocked,
-    seconds: [10, 60],
-    strike: moving((chance) => Array.from({ length: 8 }, () => chance.between(-3_600, 3_600))),
-  },
-  {
-    name: 'slow blob store',
-    of: 'disks',
-    partial: true,
-    places: any('s3'),
-    seconds: [5, 40],
-    strike: halting(''),
-  },
+  fault('network', 'cut', anyLink, [1, 60], between(cutBoth)),
+  fault('network', 'cut one way', anyWay, [1, 60], between(cut)),
+  fault('network', 'worker without PostgreSQL', withoutDatabase, [17, 40], between(cutBoth)),
+  fault('network', '300 ms delay', anyLink, [5, 40], between(detour)),
+  fault('network', '5 % loss', anyLink, [5, 60], between(loseBoth)),
+  fault('network', 'slow link', anyHost, [5, 40], between(narrow)),
+  fault('clocks', 'clock off by 5 s', anyClock, [10, 60], offBy(5)),
+  fault('clocks', 'clock off by 1 h', anyClock, [10, 60], offBy(3_600)),
+  fault('clocks', 'jumping clock', anyClock, [10, 60], move(jumps)),
+  fault('disks', 'slow blob store', any('s3'), [5, 40], halt('')),
   // A commit waits for the write of the standby as it waits for the disk.
-  {
-    name: 'slow disk of PostgreSQL',
-    of: 'disks',
-    partial: true,
-    places: any('standby'),
-    seconds: [5, 30],
-    strike: halting('walreceiver'),
-  },
-  {
-    name: 'full disk',
-    of: 'disks',
-    partial: true,
-    places: any('primary', 's3', 's3'),
-    seconds: [5, 20],
-    strike: async ({ installation: { folder }, parts: [host = 's3'], ms }) => {
-      const disk = join(folder, host)
-      await fillDisk(disk)
-      await sleep(ms)
-      emptyDisk(disk)
-    },
-  },
-  {
-    name: 'memory limit',
-    of: 'memory',
-    partial: false,
-    places: any(...workers),
-    seconds: [5, 20],
-    strike: async ({ installation: { folder }, parts: [host = 'worker1'], ms }) =>
-      squeeze(host, folder, ms),
-  },
-  {
-    name: 'kill -9',
-    of: 'processes',
-    partial: false,
-    places: any(...services, ...services, 'primary', 'standby', 'temporal', 's3', 'pgbouncer'),
-    seconds: [0, 0],
-    strike: signalled('SIGKILL'),
-  },
-  {
-    name: 'kill -9 while it stores',
-    of: 'processes',
-    partial: false,
-    places: (chance) => [chance.pick(workers)],
-    seconds: [3, 6],
-    strike: async ({ parts: [worker], ms }) => {
-      signalHost('s3', 'SIGSTOP')
-      await sleep(ms)
-      if (worker !== undefined) signalHost(worker, 'SIGKILL')
-      signalHost('s3', 'SIGCONT')
-    },
-  },
-  {
-    name: 'SIGSTOP',
-    of: 'processes',
-    partial: true,
-    places: any(...services, ...services, 'primary', 'standby', 'temporal', 's3', 'pgbouncer'),
-    seconds: [1, 30],
-    strike: signalled('SIGSTOP'),
-  },
-  {
-    name: 'SIGTERM',
-    of: 'processes',
-    partial: false,
-    places: any(...services),
-    seconds: [0, 0],
-    strike: signalled('SIGTERM'),
-  },
-  {
-    name: 'failover: killed',
-    of: 'failover',
-    partial: false,
-    places: any('primary'),
-    seconds: [0, 0],
-    strike: failingOver('killed'),
-  },
-  {
-    name: 'failover: the old one returns',
-    of: 'failover',
-    partial: false,
-    places: any('primary'),
-    seconds: [5, 20],
-    strike: failingOver('returned'),
-  },
-  {
-    name: 'failover: two primaries',
-    of: 'failover',
-    partial: true,
-    places: any('primary'),
-    seconds: [5, 20],
-    strike: failingOver('alone'),
-  },
+  fault('disks', 'slow disk of PostgreSQL', any('standby'), [5, 30], halt('walreceiver')),
+  fault('disks', 'full disk', any('primary', 's3', 's3'), [5, 20], fill),
+  fault('memory', 'memory limit', any(...workers), [5, 20], limitMemory),
+  fault('processes', 'kill -9', anyProcess, [0, 0], signal('SIGKILL')),
+  fault('processes', 'kill -9 while it stores', any(...workers), [3, 6], killWhileStoring),
+  fault('processes', 'SIGSTOP', anyProcess, [1, 30], signal('SIGSTOP')),
+  fault('processes', 'SIGTERM', any(...services), [0, 0], signal('SIGTERM')),
+  fault('failover', 'failover: killed', any('primary'), [0, 0], failOver('killed')),
+  fault('failover', 'failover: the old one returns', any('primary'), [5, 20], failOver('returned')),
+  fault('failover', 'failover: two primaries', any('primary'), [5, 20], failOver('alone')),
 ]
-
-export const faultGroups = [...new Set(kinds.map((kind) => kind.of))]
 
 type Planned = {
   readonly atMs: number
   readonly ms: number
   readonly kind: Kind
   readonly places: readonly Place[]
-  readonly seed: number
+  readonly chance: Seeded
 }
 
 /** Chooses what strikes when. The same seed chooses the same. */
@@ -327,14 +197,9 @@ export function planFaults(
     atMs += chance.between(0, pauseMs)
   ) {
     const kind = chance.pick(chosen)
-    const [least, most] = kind.seconds
-    planned.push({
-      atMs,
-      ms: 1000 * Math.min(chance.between(least, most), seconds / 4),
-      kind,
-      places: kind.places(chance),
-      seed: chance.between(1, 1e9),
-    })
+    const ms = 1000 * Math.min(chance.between(...kind.seconds), seconds / 4)
+    const places = kind.places(chance)
+    planned.push({ atMs, ms, kind, places, chance: createSeeded(chance.between(1, 1e9)) })
   }
   return planned
 }
@@ -345,20 +210,23 @@ export async function strike(
   installation: Installation,
   add: (entry: Entry) => void,
 ): Promise<void> {
-  const { databases } = installation
+  const { databases, folder } = installation
   const startedAtMs = performance.now()
-  let failover = Promise.resolve()
-  const all = planned.map(async ({ atMs, ms, kind, places, seed }) => {
+  let failover: Promise<unknown> = Promise.resolve()
+  const all = planned.map(async ({ atMs, ms, kind, places, chance }) => {
     await sleep(startedAtMs + atMs - performance.now())
     if (kind.of === 'clocks' && !canMoveClocks) return
-    if (kind.of === 'memory' && !canLimitMemory(installation.folder)) return
-    const parts = places.map((place) =>
-      place === 'primary' || place === 'standby' ? databases[place]() : place,
-    )
-    const from = Date.now()
-    const work = () => kind.strike({ installation, parts, ms, chance: createSeeded(seed) })
-    await (kind.of === 'failover' ? (failover = failover.then(work)) : work())
-    add({ type: 'fault', from, at: Date.now(), kind: kind.name, parts })
+    if (kind.of === 'memory' && !canLimitMemory(folder)) return
+    const once = async () => {
+      const at = places.map((place) =>
+        place === 'primary' || place === 'standby' ? databases[place]() : place,
+      )
+      const from = Date.now()
+      await kind.strike({ installation, at, ms, chance })
+      add({ type: 'fault', from, at: Date.now(), kind: kind.name, parts: at })
+    }
+    if (kind.of === 'failover') await (failover = failover.then(once))
+    else await once()
   })
   await Promise.all(all)
 }

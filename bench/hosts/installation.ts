@@ -37,8 +37,8 @@ import { startPart } from './parts.ts'
 export type Installation = Awaited<ReturnType<typeof startInstallation>>
 
 export const keyPepper = 'hosts:pepper-of-the-hosts-0123456789'
-/** Of a call of the upstream. */
-const timeoutSeconds = 10
+/** Of a call of the upstream. The longest one takes 30 s. */
+const timeoutSeconds = 40
 const answerMsMax = 2_000
 
 /** Starts everything, each part on a host of its own, with all data in the folder. */

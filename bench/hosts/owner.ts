@@ -83,8 +83,9 @@ export function actAs({ account, secret }: Owner, { apis, chance, add, over }: W
   async function listen(task: string, observer: string): Promise<void> {
     let [last, isOver] = ['', false]
     const isDone = () => isOver || over.aborted
+    // An event may tell what was long ago, but later than the event before it.
+    let from = Date.now()
     while (!isDone()) {
-      const from = Date.now()
       const signal = AbortSignal.any([over, AbortSignal.timeout(imageMsMax)])
       const headers = { authorization, ...(last && { 'last-event-id': last }) }
       const response = fetch(`${chance.pick(apis)}/v1/tasks/${task}/events`, { headers, signal })
@@ -94,6 +95,7 @@ export function actAs({ account, secret }: Owner, { apis, chance, add, over }: W
           isOver ||= isEnded(record)
           const told = { from, at: Date.now(), status: 200, record: seenOf(record) }
           add({ type: 'read', account, observer, task, ...told })
+          from = told.at
         }),
       )
       await read.catch(() => undefined)

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Launch } from '../../src/dev/child.ts'
 import { httpFault } from '../../src/dev/child.ts'
+import type { Program } from '../../src/dev/command.ts'
 import { basicEnvironment } from '../../src/dev/command.ts'
 import { withPostgres } from '../../src/dev/postgres.ts'
 import type { ServiceName } from '../../src/dev/serviceEnvironment.ts'
@@ -46,58 +47,38 @@ export async function startInstallation(launch: Launch) {
   const network = await openNetwork()
   const { dataDir: folder } = launch
   const databases = await startDatabases(launch, network)
-  const runNode = (
+  const start = (
     host: Host,
-    script: string,
-    args: readonly string[],
-    env: Readonly<Record<string, string>>,
-    faultOf: () => Promise<string | undefined>,
-    flags: readonly string[] = [],
+    program: Pick<Program, 'file' | 'args' | 'env' | 'cwd'>,
+    faultOf: FaultOf,
   ) =>
-    startPart(
-      {
-        host,
-        file: process.execPath,
-        args: [...flags, join(ownCheckout, script), ...args],
-        env: { ...basicEnvironment(), ...env },
-        faultOf,
-      },
-      launch,
-    )
+    startPart({ ...program, host, env: { ...basicEnvironment(), ...program.env }, faultOf }, launch)
+  const startNode = (host: Host, args: readonly string[], faultOf: FaultOf, env = {}) =>
+    start(host, { file: process.execPath, args, env, cwd: ownCheckout }, faultOf)
 
   async function startTemporal(): Promise<void> {
     const programs = await findTemporal(launch)
-    if (programs.kind !== 'server')
-      throw new Error("Go builds Temporal's server, and it is not there")
-    // Temporal's tools have the address of an embedded PostgreSQL.
+    if (programs.kind !== 'server') throw new Error("there is no Go for Temporal's server")
+    const { username: user, password } = databaseUser
+    // Temporal's tools want PostgreSQL on this host.
     const way = await openCuttableWay(serverOf(databases.primary()))
     const port = Number(way.address.split(':')[1])
-    const given = { port, user: databaseUser.username, password: databaseUser.password }
-    await prepareDatabases(programs.binDir, {
-      ...given,
-      url: (database) => databaseUrl(way.address, database),
-    })
+    const url = (database: string) => databaseUrl(way.address, database)
+    await prepareDatabases(programs.binDir, { port, user, password, url })
     way.close()
     const host = addressOf('temporal')
     const env = {
-      ...basicEnvironment(),
-      ...serverVariables(portOf.temporal, { ...given, port: portOf.pg1 }),
+      ...serverVariables(portOf.temporal, { user, password, port: portOf.pg1 }),
       POSTGRES_SEEDS: primaryAddress,
       BIND_ON_IP: host,
       TEMPORAL_BROADCAST_ADDRESS: host,
     }
     const config = readConfig({ TEMPORAL_ADDRESS: serverOf('temporal') })
-    const faultOf = () => migrateTemporal(config).then(() => undefined, String)
-    await startPart(
-      {
-        host: 'temporal',
-        file: join(programs.binDir, 'temporal-server'),
-        args: ['start'],
-        env,
-        cwd: folder,
-        faultOf,
-      },
-      launch,
+    const program = { file: join(programs.binDir, 'temporal-server'), args: ['start'], env }
+    await start(
+      'temporal',
+      { ...program, cwd: folder },
+      works(() => migrateTemporal(config)),
     )
   }
 
@@ -105,34 +86,11 @@ export async function startInstallation(launch: Launch) {
     const own = join(folder, 'pgbouncer')
     mkdirSync(own)
     const server = { host: primaryAddress, port: portOf.pg1 }
-    const [file = '', ...args] = await pgBouncerCommand(own, databaseUser, server, {
-      listen_addr: addressOf('pgbouncer'),
-    })
+    const listen = { listen_addr: addressOf('pgbouncer') }
+    const [file = '', ...args] = await pgBouncerCommand(own, databaseUser, server, listen)
     const ask = () =>
-      withPostgres(databaseUrl(serverOf('pgbouncer')), (client) => client.query('select 1'))
-    await startPart(
-      {
-        host: 'pgbouncer',
-        file,
-        args,
-        env: basicEnvironment(),
-        faultOf: () => ask().then(() => undefined, String),
-      },
-      launch,
-    )
-  }
-
-  async function startS3(): Promise<void> {
-    const own = join(folder, 's3')
-    const program = await s3Program(own, serverOf('s3'))
-    await startPart(
-      {
-        ...program,
-        host: 's3',
-        faultOf: () => httpFault(`http://${serverOf('s3')}/healthz`, answerMsMax),
-      },
-      launch,
-    )
+      withPostgres(databaseUrl(serverOf('pgbouncer')), (one) => one.query('select 1'))
+    await start('pgbouncer', { file, args, env: {} }, works(ask))
   }
 
   const environment = {
@@ -158,37 +116,30 @@ export async function startInstallation(launch: Launch) {
     ),
   }
   const startService = (host: Host, name: ServiceName) =>
-    runNode(
+    startNode(
       host,
-      `src/${name}.ts`,
-      [],
+      [...serviceNodeFlags[name], `src/${name}.ts`],
+      answers(host, '/readyz'),
       environment,
-      () => httpFault(`http://${serverOf(host)}/readyz`, answerMsMax),
-      serviceNodeFlags[name],
     )
 
-  const simulator = `http://${serverOf('upstream')}/__simulator/calls?prompt=none`
-  const upstreamArgs = [
-    '--host',
-    addressOf('upstream'),
-    '--port',
-    String(portOf.upstream),
-    '--tiny',
-    '--latency',
-    '100-3000',
-  ]
+  const simulator = `src/dev/simulator/simulator.ts --tiny --latency 100-3000 --host ${addressOf('upstream')}`
   const ways = hosts.map((host) => [detourPortTo(host), serverOf(host)])
+  const migrated = migrate({
+    databaseUrl: databaseUrl(serverOf(databases.primary())),
+    actor: 'cli:hosts@bench',
+  })
+  const program = await s3Program(join(folder, 's3'), serverOf('s3'))
   await Promise.all([
     startTemporal(),
-    startS3(),
-    runNode('upstream', 'src/dev/simulator/simulator.ts', upstreamArgs, {}, () =>
-      httpFault(simulator, answerMsMax),
+    migrated.then(startPgBouncer),
+    start('s3', program, answers('s3', '/healthz')),
+    startNode(
+      'upstream',
+      simulator.split(' '),
+      answers('upstream', '/__simulator/calls?prompt=none'),
     ),
-    runNode('detour', 'bench/hosts/detour.ts', [JSON.stringify(ways)], {}, async () => undefined),
-    migrate({
-      databaseUrl: databaseUrl(serverOf(databases.primary())),
-      actor: 'cli:hosts@bench',
-    }).then(startPgBouncer),
+    startNode('detour', ['bench/hosts/detour.ts', JSON.stringify(ways)], async () => undefined),
   ])
   await Promise.all([
     databases.follow(),
@@ -197,5 +148,15 @@ export async function startInstallation(launch: Launch) {
     // One after the other: the first one fills the cache of the workflows for the other.
     startService('worker1', 'worker').then(() => startService('worker2', 'worker')),
   ])
-  return { network, databases, folder, environment }
+  return { network, databases, folder }
+}
+
+type FaultOf = () => Promise<string | undefined>
+
+function answers(host: Host, path: string): FaultOf {
+  return () => httpFault(`http://${serverOf(host)}${path}`, answerMsMax)
+}
+
+function works(ask: () => Promise<unknown>): FaultOf {
+  return () => ask().then(() => undefined, String)
 }

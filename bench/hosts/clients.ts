@@ -14,6 +14,8 @@ export type ClientsOptions = {
   readonly tasks: number
   /** Over which the tasks are begun. A long run has calls that take long. */
   readonly seconds: number
+  /** No call takes long, and none fails always. Default: in a run of less than a minute. */
+  readonly isShort?: boolean
   readonly owners: readonly Owner[]
   readonly apis: readonly string[]
   /** HOST:PORT of the receiver. */
@@ -27,7 +29,7 @@ const chance = createSeeded(seed)
 const { add } = openRecorder(options.history)
 const world: World = { apis, chance, add, over: over.signal }
 const [shortSeconds, pollMs, deleteTriesMax] = [60, 250, 20]
-const isShort = seconds < shortSeconds
+const { isShort = seconds < shortSeconds } = options
 /** In a short run each task ends soon after the faults. In a long one some calls outlive their lease. */
 const faults = isShort
   ? upstreamFaults.filter((each) => each.endsWith('times=1') && !each.startsWith('hang'))

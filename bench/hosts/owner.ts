@@ -116,28 +116,31 @@ export function actAs({ account, secret }: Owner, { apis, chance, add, over }: W
     return told.status === 200
   }
 
-  /** Downloads the image at the address of a record. */
+  /** Downloads the image at the address of a record. Returns the status of the answer. */
   async function download(
     task: string,
     url: string,
     address: EntryOf<'image'>['address'],
-  ): Promise<void> {
+  ): Promise<number | undefined> {
     const { pathname, search } = new URL(url)
     const changed = { given: '', variant: '&width=128', forged: 'x' }[address]
     const { bytes, told } = await ask(pathname + search + changed)
     const image = told.status === 200 && bytes ? bytes : undefined
     const seen = image && { image: digestOf(image), pixels: await pixelsOf(image) }
     add({ type: 'image', ...told, task, address, ...defined({ ...seen }) })
+    return told.status
   }
 
-  /** Reads what the account has, and has used since ever. */
-  async function readBooks(observer: string): Promise<void> {
+  /** Reads what the account has, and has used since ever. Returns whether both were answered. */
+  async function readBooks(observer: string): Promise<true | undefined> {
     const period = 'start_time=1970-01-01T00:00:00Z&end_time=2999-01-01T00:00:00Z'
     const own = await ask('/v1/account')
     const { total } = (await ask(`/v1/usage?${period}`)).json()
     const { available, held, spent } = own.json().credits ?? {}
-    const usage = total && { credits: total.credits, ...total.tasks }
+    if (available === undefined || total === undefined) return undefined
+    const usage = { credits: total.credits, ...total.tasks }
     add({ type: 'books', ...own.told, account, observer, available, held, spent, usage })
+    return true
   }
 
   return { ask, buy, look, listen, cancel, remove, download, readBooks }

@@ -121,10 +121,10 @@ export type SimulatedOptions = ServiceOptions & {
 }
 
 /** Runs `work` with a service whose upstream is a simulator in a process of its own. */
-export async function withSimulated(
+export async function withSimulated<Result>(
   { latency = '50', ...options }: SimulatedOptions,
-  work: (service: BenchService) => Promise<void>,
-): Promise<void> {
+  work: (service: BenchService) => Promise<Result>,
+): Promise<Result> {
   const simulator = await startScript(
     'src/dev/simulator/simulator.ts',
     ['--tiny', '--latency', latency, '--port'],
@@ -132,7 +132,7 @@ export async function withSimulated(
   )
   const service = await startBenchService(simulator.url, options)
   try {
-    await work({ ...service, simulator: createSimulatorClient(simulator.url) })
+    return await work({ ...service, simulator: createSimulatorClient(simulator.url) })
   } finally {
     await service.stop()
     await simulator.stop()

@@ -46,7 +46,7 @@ export type ChaosRequest = KeyedRequest & {
 
 /** Faults of the upstream. Their waits are short, so that all tasks end soon. */
 export const upstreamFaults = [
-  '429 retry-after=1 times=1',
+  '429 retry-after=2 times=1',
   '429 form=none times=2',
   '503 times=1',
   '500 times=1',

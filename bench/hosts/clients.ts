@@ -33,7 +33,7 @@ const { isShort = seconds < shortSeconds } = options
 /** In a short run each task ends soon after the faults. In a long one some calls outlive their lease. */
 const faults = isShort
   ? upstreamFaults.filter((each) => each.endsWith('times=1') && !each.startsWith('hang'))
-  : [...upstreamFaults, 'delay ms=25000', 'delay ms=30000']
+  : [...upstreamFaults, 'delay ms=20000', 'delay ms=36000']
 const syncTriesMax = isShort ? 5 : 20
 
 const secrets = new Map<string, string>()

@@ -167,6 +167,14 @@ const kinds: readonly Kind[] = [
   fault('processes', 'kill -9', anyProcess, [0, 0], signal('SIGKILL')),
   fault('processes', 'kill -9 while it stores', any(...workers), [3, 6], killWhileStoring),
   fault('processes', 'SIGSTOP', anyProcess, [1, 30], signal('SIGSTOP')),
+  // Longer than another worker needs to call again in its place.
+  fault(
+    'processes',
+    'SIGSTOP of a worker until it is lost',
+    any(...workers),
+    [28, 45],
+    signal('SIGSTOP'),
+  ),
   fault('processes', 'SIGTERM', any(...services), [0, 0], signal('SIGTERM')),
   fault('failover', 'failover: killed', any('primary'), [0, 0], failOver('killed')),
   fault('failover', 'failover: the old one returns', any('primary'), [5, 20], failOver('returned')),

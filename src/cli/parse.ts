@@ -125,6 +125,12 @@ export const parseKeyId = idParser('key_id')
 export const parseWebhookId = idParser('webhook_id')
 export const parseDeliveryId = idParser('delivery_id')
 
+/** Parses what may be any id, also that of a vendor. */
+export function parseAnyId(text: string): string {
+  if (text.trim() !== '') return text
+  throw new InvalidArgumentError('An id has at least one character.')
+}
+
 /** Makes a parser of ids. It checks their form alone, not whether something has the id. */
 function idParser(name: IdName) {
   return (text: string): string => {

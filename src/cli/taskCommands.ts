@@ -12,7 +12,7 @@ import type { TaskRow, TaskStory } from '../operations/tasks.ts'
 import { listTasks, showTask } from '../operations/tasks.ts'
 import type { TaskFilter } from '../store/tasks/taskLists.ts'
 import { moreNote, withPageOptions } from './pageOptions.ts'
-import { parseModel, parseSince, parseTaskId } from './parse.ts'
+import { parseAnyId, parseModel, parseSince, parseTaskId } from './parse.ts'
 import { cancelCommand } from './taskCancel.ts'
 import { historyCommand, replayCommand } from './taskHistory.ts'
 import { retryCommand } from './taskRetry.ts'
@@ -82,7 +82,7 @@ function find(context: CliContext): Command {
     'find what a customer names: the id of a task or request, an idempotency key, the id of a vendor or delivery',
     'task find req_0a1B2c3D4e5F6g7H8i9J0kLm',
   )
-    .argument('<id>', 'any id')
+    .argument('<id>', 'any id', parseAnyId)
     .action(async (id: string) => {
       const { data } = await findById(await context.operator(), id)
       const rows = data.map((row) => [row.kind, row.id, row.account ?? undefined, row.matched])

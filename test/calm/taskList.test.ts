@@ -132,6 +132,20 @@ describe('GET /v1/tasks', () => {
     }
   })
 
+  it('finds tasks of a model that is gone, and names only models that the account may use [list-6]', async () => {
+    const { owner, accountId, insert } = await newTaskOwner(service)
+    const [task] = await insert({ count: 1 })
+    await service.pool.query(`update task set model = 'gone' where task_id = $1`, [task])
+    await service.pool.query('update account set models = $1 where account_id = $2', [
+      ['familyb-image-2-web'],
+      accountId,
+    ])
+    expect(idsOf(await page('model=gone', owner))).toEqual([task])
+    expect(idsOf(await page('model=gone&status=queued', owner))).toEqual([])
+    const refused = await (await get('/v1/tasks?model=gpt', owner)).text()
+    expect(refused).toContain('Available models: familyb-image-2-web.')
+  })
+
   it('shows no tasks of other accounts, and does not take their ids [ext-3, list-4]', async () => {
     const { insert } = await newTaskOwner(service)
     const { owner: other } = await newTaskOwner(service)

@@ -58,6 +58,7 @@ describe('wrong usage of the CLI', () => {
     ['no alert at all', ['account', 'alert', 'a']],
     ['a budget without a period', ['key', 'create', 'a', '--budget', '5000']],
     ['a task id of another shape', ['task', 'show', 'task_1']],
+    ['a search for nothing', ['task', 'find', '']],
     ['an unknown status', ['task', 'list', '--status', 'done']],
     ['a time in words', ['task', 'list', '--since', 'yesterday']],
     ['a day that does not exist', ['task', 'list', '--since', '2026-02-30']],

@@ -35,7 +35,8 @@ export const getModelRoute = jsonRoute({
   },
 })
 
-function modelsOf({ config }: ApiParts, { models }: Caller): readonly Model[] {
+/** Returns the models that an account may use for new tasks. */
+export function modelsOf({ config }: ApiParts, { models }: Caller): readonly Model[] {
   return offeredModels(config.models).filter(({ id }) => models?.includes(id) !== false)
 }
 

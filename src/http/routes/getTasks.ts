@@ -5,6 +5,7 @@ import { taskListQuery } from '../../schema/queries.ts'
 import { invalidValue, modelNotFound } from '../../domain/requestFailures.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { jsonRoute } from '../extensionRoute.ts'
+import { modelsOf } from './getModels.ts'
 
 export const listTasksRoute = jsonRoute({
   method: 'GET',
@@ -19,8 +20,13 @@ export const listTasksRoute = jsonRoute({
   run: async (parts, { caller, input }) => {
     const { created_after: createdAfter, created_before: createdBefore } = input
     const { status, model, action, limit, after } = input
-    const { models } = parts.config
-    if (model !== undefined && !models.has(model)) return fail(modelNotFound([...models.keys()]))
+    if (model !== undefined && !parts.config.models.has(model)) {
+      // Tasks outlive the name of their model.
+      const any = await parts.reads.listOwnTasks(caller.accountId, { limit: 1, model })
+      if (any === 'unknown_after' || any.data.length === 0) {
+        return fail(modelNotFound(modelsOf(parts, caller).map(({ id }) => id)))
+      }
+    }
     const page = await parts.reads.listOwnTasks(caller.accountId, {
       limit,
       ...defined({ status, model, action, createdAfter, createdBefore, after }),

@@ -1,20 +1,9 @@
 import type { Arbitrary } from 'fast-check'
-import {
-  assert,
-  asyncProperty,
-  boolean,
-  constantFrom,
-  double,
-  integer,
-  jsonValue,
-  oneof,
-  record,
-  string,
-  tuple,
-} from 'fast-check'
+import { assert, asyncProperty } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { adminRoutes } from '../../src/admin/operatorRoutes.ts'
 import type { AdminRoute } from '../../src/admin/adminParts.ts'
+import { oddObject, oddValue, pathOf, queryOf } from '../support/http/oddRequests.ts'
 import { createAdminClient } from '../support/service/adminClient.ts'
 import { calmService } from '../support/service/calmService.ts'
 
@@ -24,47 +13,6 @@ const { adminUrl } = await calmService()
 const client = createAdminClient(adminUrl)
 
 const runs = 12
-
-const oddText = oneof(
-  string({ minLength: 1, maxLength: 40, unit: 'binary' }),
-  constantFrom(
-    ...'0 1 -1 100 101 1e3 ٣ none null % _ =cmd() <script> ..%2f'.split(' '),
-    ...'2026-02-30 2026-01-01 1767225600 99999999999999'.split(' '),
-    ...'5000/day 1/fortnight account,day account,account familyb-image-2-vip'.split(' '),
-    `task_${'0'.repeat(32)}`,
-    `task_${'A'.repeat(32)}`,
-    "'; drop table task --",
-    '\0',
-    'a\0b',
-    '\u001B[31m',
-    'x'.repeat(500),
-  ),
-)
-const oddValue = oneof(oddText, boolean(), integer(), double(), jsonValue())
-
-function oddObject(names: readonly string[], value: Arbitrary<unknown>) {
-  return record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] })
-}
-
-/** Texts that a URL can carry as one part of a path. `fetch` takes `.` and `..` away. */
-const pathPart = oddText.filter((text) => text.isWellFormed() && !/^\.{1,2}$/.test(text))
-
-function pathOf({ path, params = {} }: AdminRoute): Arbitrary<string> {
-  const names = Object.keys(params)
-  return tuple(...names.map(() => pathPart)).map((values) => {
-    const encoded = values.map((value) => encodeURIComponent(value))
-    return names.reduce((text, name, at) => text.replace(`{${name}}`, encoded[at] ?? ''), path)
-  })
-}
-
-function queryOf({ query }: AdminRoute): Arbitrary<string> {
-  const names = Object.keys(query?.shape ?? {})
-  return oddObject(names, oddText).map((given) => {
-    const query = new URLSearchParams()
-    for (const [name, value] of Object.entries(given)) query.set(name, String(value))
-    return query.toString()
-  })
-}
 
 /** Tasks that belong to nobody, so that no test loses its own. */
 function bodyOf({ body }: AdminRoute): Arbitrary<unknown> {

@@ -7,6 +7,7 @@ import { firstPosts, startFaultProxy } from '../support/clients/faultProxy.ts'
 import { clientKinds, usePython } from '../support/clients/runPython.ts'
 import { uncalledOperations } from '../support/clients/uncalledOperations.ts'
 import { redPixelPng } from '../support/images.ts'
+import { freePort } from '../support/ports.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { textOf } from '../support/sourceFiles.ts'
 import { tempFolder } from '../support/tempFolder.ts'
@@ -249,6 +250,26 @@ describe.concurrent('the client of Python', () => {
       return [making.cancelled(), (await darkroom.tasks.wait(seen[0]["task_id"]))["status"]]`
     expect(await python.run('AsyncDarkroom', lines, given)).toEqual([true, 'succeeded'])
     expect(await bought()).toEqual(once)
+  })
+
+  it('buys an image once when the API is restarted while it waits', async ({ onTestFinished }) => {
+    const { secret } = await service.account()
+    const PORT = String(await freePort())
+    const first = await service.startApi({ PORT })
+    const prompt = 'python restarted [sim:hold]'
+    // Its pauses are as they are: the next API takes a while to start.
+    const lines = `
+      random.random = lambda: 0.9
+      image = await darkroom.images.generate(model=given["model"], prompt=given["prompt"])
+      return (await image.bytes())[1:4].decode()`
+    const making = python.run('AsyncDarkroom', lines, { url: first.url, secret, model, prompt })
+    await service.simulator.waitForCalls(1, { prompt })
+    await first.stop(0)
+    const next = await service.startApi({ PORT })
+    onTestFinished(() => next.stop())
+    await service.simulator.release({ prompt })
+    expect(await making).toBe('PNG')
+    expect(await bought({ url: service.url, secret })).toEqual(once)
   })
 
   it('15 follows to the end and no further, and splits events at empty lines alone', async () => {

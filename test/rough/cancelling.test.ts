@@ -331,6 +331,18 @@ describe('a cancel that was asked for', () => {
     expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
     await service.simulator.release()
   })
+
+  it('is the event of a stream that has begun, and is not to be repeated [cancel-5, stream-5]', async () => {
+    await fillChannel()
+    const answer = await call.generate(client, { prompt: 'streamed', stream: true })
+    const { taskId } = await accepted()
+    await cancel(taskId)
+    const [, data = ''] = /^event: error\ndata: (.*)$/m.exec(await call.textOf200(answer)) ?? []
+    const error = { code: 'cancelled', task_id: taskId, should_retry: false }
+    expect(JSON.parse(data)).toMatchObject({ type: 'error', error })
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+    await service.simulator.release()
+  })
 })
 
 describe('cancels at random moments', () => {

@@ -17,11 +17,11 @@ import { runBench } from './support/runBench.ts'
 
 /** What is installed. The table in docs/api.md has these versions too: change both together. */
 const npmPackages = [
-  'openai@7.57.0',
+  'openai@7.59.0',
   'ai@7.0.173',
   '@ai-sdk/openai@4.0.118',
   '@ai-sdk/openai-compatible@3.0.92',
-  '@google/genai@3.1.0',
+  '@google/genai@3.3.0',
 ]
 const pipPackages = ['openai==3.57.0', 'litellm==1.110.2', 'google-genai==3.6.1', 'aiohttp==3.14.5']
 /** The libraries that each program knows. Open WebUI needs gigabytes: the program sends what version 0.12.4 sends. */

@@ -152,6 +152,8 @@ async function firstStarts() {
 
 /** Makes an account with a key by the words of the guide, and the first images by it. */
 async function firstImages() {
+  await runBlock('up --build')
+  await healthy()
   const printed = await runBlock('account create', ['check openai', 'check b-main'])
   const [, key = ''] = /(\S+) {2}\(cannot be shown again/.exec(printed) ?? []
   await cli('account', 'topup', 'alice', '100000000', '--id', 'walk')

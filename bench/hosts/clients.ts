@@ -30,10 +30,17 @@ const { add } = openRecorder(options.history)
 const world: World = { apis, chance, add, over: over.signal }
 const [shortSeconds, pollMs, deleteTriesMax] = [60, 250, 20]
 const { isShort = seconds < shortSeconds } = options
-/** In a short run each task ends soon after the faults. In a long one some calls outlive their lease. */
+/** Waits that are longer than a refusal or a lost worker takes to be known. */
+const longFaults = [
+  'delay ms=20000',
+  'delay ms=36000',
+  '429 retry-after=6 times=1',
+  '503 retry-after=9 times=1',
+]
+/** In a short run each task ends soon after the faults. */
 const faults = isShort
   ? upstreamFaults.filter((each) => each.endsWith('times=1') && !each.startsWith('hang'))
-  : [...upstreamFaults, 'delay ms=20000', 'delay ms=36000']
+  : [...upstreamFaults, ...longFaults]
 const syncTriesMax = isShort ? 5 : 20
 
 const secrets = new Map<string, string>()

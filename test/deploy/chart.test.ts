@@ -361,6 +361,8 @@ describe.skipIf(!hasHelm)("Darkroom's chart", () => {
       300, 150,
     ])
     expect(JSON.stringify(render(sets.everything).pod('api'))).toContain('"command":["sleep","20"]')
+    // Without it, a SIGTERM that comes while Node begins is lost.
+    expect(render(sets.minimal).pod('worker')['shareProcessNamespace']).toBe(true)
   })
 
   it('puts workers on no spot node, tells autoscalers of nodes to leave them, and spreads pods over nodes and zones', () => {

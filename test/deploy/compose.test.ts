@@ -11,6 +11,7 @@ const service = z.looseObject({
   environment: z.record(z.string(), z.union([z.string(), z.number()])).default({}),
   logging: z.unknown(),
   stop_grace_period: z.string().optional(),
+  init: z.boolean().optional(),
 })
 // Schema 1.1 knows `<<`, as Compose does.
 const compose = z
@@ -34,6 +35,9 @@ it('Compose stops an API after its longest synchronous call and 20 s, a worker a
   expect(['worker-1', 'worker-2'].map(stops)).toEqual(
     Array(2).fill('${LONGEST_TIMEOUT_SECONDS:-600}s60s'),
   )
+  // Without it, a SIGTERM that comes while Node begins is lost.
+  const own = Object.values(compose).filter(({ image }) => image.startsWith('darkroom:'))
+  expect(own.map(({ init }) => init)).toEqual(own.map(() => true))
   expect(compose['api-1']?.environment['SYNC_DEADLINE_SECONDS']).toBe(
     '${SYNC_DEADLINE_SECONDS:-280}',
   )

@@ -41,6 +41,9 @@ serviceAccountName: {{ .serviceAccount | default (include "darkroom.serviceAccou
 automountServiceAccountToken: false
 # Kubernetes would set ADMIN_PORT to tcp://… for a Service called `admin`.
 enableServiceLinks: false
+# The first process of a container never gets a signal before it listens for it, and Node takes a moment to begin. So the
+# first one is the pod's own, and a pod that is stopped while it starts does not wait for its whole grace.
+shareProcessNamespace: true
 securityContext: {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets:

@@ -71,6 +71,7 @@ const any =
 const anyProcess = any(...services, ...services, ...servers)
 const anyHost = any(...services, 'primary', 's3', 'temporal')
 const anyClock = any(...services, 'pgbouncer')
+const fromReceivers: Places = (chance) => ['clients', chance.pick(workers)]
 const withoutDatabase: Places = (chance) => [chance.pick(workers), 'pgbouncer', 'primary']
 
 /** Makes trouble between the first place and each other one. */
@@ -153,6 +154,7 @@ const kinds: readonly Kind[] = [
   fault('network', 'cut', anyLink, [1, 60], between(cutBoth)),
   fault('network', 'cut one way', anyWay, [1, 60], between(cut)),
   fault('network', 'worker without PostgreSQL', withoutDatabase, [17, 40], between(cutBoth)),
+  fault('network', 'lost answers of receivers', fromReceivers, [5, 20], between(cut)),
   fault('network', '300 ms delay', anyLink, [5, 40], between(detour)),
   fault('network', '5 % loss', anyLink, [5, 60], between(loseBoth)),
   fault('network', 'slow link', anyHost, [5, 40], between(narrow)),
@@ -189,7 +191,7 @@ type Planned = {
   readonly chance: Seeded
 }
 
-/** Chooses what strikes when. The same seed chooses the same. */
+/** Chooses what strikes when, no kind twice before all others. The same seed chooses the same. */
 export function planFaults(
   seed: number,
   seconds: number,
@@ -199,12 +201,15 @@ export function planFaults(
   const chance = createSeeded(seed)
   const chosen = kinds.filter(({ of }) => groups.includes(of))
   const planned: Planned[] = []
+  const left: Kind[] = []
   for (
     let atMs = 1_000;
     chosen.length > 0 && atMs < seconds * 1000;
     atMs += chance.between(0, pauseMs)
   ) {
-    const kind = chance.pick(chosen)
+    if (left.length === 0) left.push(...chosen)
+    const kind = chance.pick(left)
+    left.splice(left.indexOf(kind), 1)
     const ms = 1000 * Math.min(chance.between(...kind.seconds), seconds / 4)
     const places = kind.places(chance)
     planned.push({ atMs, ms, kind, places, chance: createSeeded(chance.between(1, 1e9)) })

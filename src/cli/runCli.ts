@@ -24,8 +24,8 @@ export type CliStreams = {
 /**
  * Runs one command and returns its exit code: 0 for done, 1 for refused or a problem found, 2 for wrong
  * usage. Writes answers, help and the version to `out`, and errors to `err`. With `--json`, answers and
- * errors are JSON. When a command throws an error, writes its message and returns 1. Commander's own errors and a
- * wrong variable mean wrong usage, and give 2. On a terminal, first says which installation the command uses.
+ * errors are JSON. When a command throws an error, writes its message and returns 1. Only Commander's own
+ * errors, which mean wrong usage, give 2. On a terminal, first says which installation the command uses.
  * Elsewhere, says it only with an error.
  */
 export async function runCli(
@@ -80,9 +80,7 @@ export async function runCli(
       streams.err(`${printable(message)}\n`)
       if (installation !== undefined && !streams.isTerminal) sayInstallation()
     }
-    // By its name, because commands know nothing of how variables are read.
-    const isWrongVariable = error instanceof Error && error.name === 'ConfigError'
-    return isCommanderError || isWrongVariable ? 2 : 1
+    return isCommanderError ? 2 : 1
   }
 }
 

@@ -211,7 +211,7 @@ describe('the audit', () => {
     async (DARKROOM_ACTOR) => {
       const environment = { ...world.environment, DARKROOM_ACTOR }
       const run = await runDarkroom(['account', 'create', 'misled'], environment)
-      expect(run).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(run).toMatchObject({ exitCode: 1, stdout: '' })
       expect(run.stderr).toMatch(/^DARKROOM_ACTOR: must be 1 to 100 characters/)
       expect(await world.json('audit', 'list', '--target', 'misled')).toEqual([])
     },

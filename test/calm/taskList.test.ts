@@ -134,8 +134,7 @@ describe('GET /v1/tasks', () => {
 
   it('finds tasks of a model that is gone, and names only models that the account may use [list-6]', async () => {
     const { owner, accountId, insert } = await newTaskOwner(service)
-    const [task] = await insert({ count: 1 })
-    await service.pool.query(`update task set model = 'gone' where task_id = $1`, [task])
+    const [task] = await insert({ count: 1, model: 'gone' })
     await service.pool.query('update account set models = $1 where account_id = $2', [
       ['familyb-image-2-web'],
       accountId,

@@ -6,29 +6,24 @@
  * strike them, several at once, and `referee.ts` judges what the clients and the upstream saw. It needs root, iproute2,
  * nftables and PgBouncer, and libfaketime for wrong clocks.
  */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, openSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import type { Pool } from 'pg'
 import { spawnBound } from '../src/dev/command.ts'
 import { createPool } from '../src/store/connection/pool.ts'
-import { createSeeded } from '../test/support/seeded.ts'
 import { createAccounts } from '../test/support/service/testAccount.ts'
 import { ownCheckout } from '../test/support/service/testProcess.ts'
-import { until } from '../test/support/timing.ts'
 import { dataParent } from '../test/support/stack/calmProcesses.ts'
-import type { ClientsOptions } from './hosts/clients.ts'
 import { databaseUrl } from './hosts/databases.ts'
 import { makeDisk } from './hosts/disks.ts'
 import { faultGroups, planFaults, strike } from './hosts/faults.ts'
-import { openRecorder, readHistory } from './hosts/history.ts'
+import { readHistory } from './hosts/history.ts'
 import { keyPepper, startInstallation } from './hosts/installation.ts'
+import { runLoad } from './hosts/load.ts'
 import { onHost, serverOf } from './hosts/network.ts'
 import { canLimitMemory, canMoveClocks, removeMemoryGroups } from './hosts/parts.ts'
 import { recoveriesOf } from './hosts/recoveries.ts'
-import { takeSnapshot } from './hosts/snapshot.ts'
 import { chooseFrom } from './support/runBench.ts'
 
 const { values } = parseArgs({
@@ -50,9 +45,9 @@ const groups = (asked.length > 0 ? asked : faultGroups).filter(
 )
 const pauseMs = seconds < 60 ? 4_000 : 12_000
 const longSeconds = 300
-const [drainMsMax, overMsMax] = [300_000, 60_000]
-const poorCredits = 700
-const [callsMax, slackMs] = [3, 1_000]
+/** Clients, of which many wait for what is cut off. */
+const parallel = 60
+const drainMsMax = 300_000
 
 process.exit(await (values.inside === undefined ? runInside() : run(values.inside)))
 
@@ -93,20 +88,6 @@ async function run(folder: string): Promise<number> {
 
   const history = resolve(values.history ?? join(folder, 'history.jsonl'))
   rmSync(history, { force: true })
-  const { add } = openRecorder(history)
-  const commit = execFileSync('git', ['rev-parse', 'HEAD'], {
-    cwd: ownCheckout,
-    encoding: 'utf8',
-  }).trim()
-  add({
-    type: 'run',
-    at: Date.now(),
-    seed,
-    commit,
-    callsMax,
-    slackMs,
-    long: seconds >= longSeconds,
-  })
   const pool = createPool({
     databaseUrl: databaseUrl(serverOf('pgbouncer')),
     applicationName: 'hosts',
@@ -114,24 +95,21 @@ async function run(folder: string): Promise<number> {
     pooled: true,
     onConnectionError: () => {},
   })
-  const account = createAccounts(pool, keyPepper)
-  const made = [await account(), await account(), await account(), await account(poorCredits)]
-  const owners = made.map(({ accountId, secret }) => ({ account: accountId, secret }))
   const apis = (['api1', 'api2'] as const).map((host) => `http://${serverOf(host)}`)
-  const receiver = serverOf('clients')
-  const clients = await startClients({ history, seed, tasks, seconds, owners, apis, receiver })
-  await strike(planned, installation, add)
-  console.log('all faults are over')
-  const overAtMs = performance.now()
-  await fetch(`http://${receiver}/heal`, { method: 'POST' })
-  const isOver = () => performance.now() > overAtMs + drainMsMax
-  while (!isOver() && !(clients.isDone() && (await isQuiet(pool)))) await sleep(1_000)
-  console.log(`quiet after ${Math.round((performance.now() - overAtMs) / 1000)} s`)
-  await fetch(`http://${receiver}/over`, { method: 'POST' })
-  await until('the end of the clients', () => clients.isDone() || undefined, overMsMax)
-  const world = { apis, chance: createSeeded(seed), add, over: stopping }
-  const upstreamUrl = `http://${serverOf('upstream')}`
-  await takeSnapshot(pool, world, { owners, upstreamUrl, bucketFolder: join(folder, 's3/buckets') })
+  const quietMs = await runLoad(
+    { history, seed, tasks, seconds, parallel, apis, receiver: serverOf('clients') },
+    {
+      account: createAccounts(pool, keyPepper),
+      pool,
+      upstreamUrl: `http://${serverOf('upstream')}`,
+      bucketFolder: join(folder, 's3/buckets'),
+      drainMsMax,
+      within: onHost('clients'),
+      long: seconds >= longSeconds,
+      meanwhile: (add) => strike(planned, installation, add),
+    },
+  )
+  console.log(`quiet after ${Math.round(quietMs / 1000)} s`)
   for (const [kind, { count, nextImage, lastTask }] of recoveriesOf(readHistory(history))) {
     console.log(
       `${String(count).padStart(4)} ${kind.padEnd(32)} next image after ${nextImage.toFixed(1)} s, last task after ${lastTask.toFixed(1)} s`,
@@ -141,27 +119,4 @@ async function run(folder: string): Promise<number> {
     stdio: 'inherit',
   })
   return status ?? 1
-}
-
-/** Starts the clients on their host. Resolves when their webhooks are registered. */
-async function startClients(options: ClientsOptions) {
-  const args = [join(ownCheckout, 'bench/hosts/clients.ts'), JSON.stringify(options)]
-  const program = { file: process.execPath, args, env: process.env, within: onHost('clients') }
-  const clients = spawnBound(program, { stdio: ['pipe', 'pipe', 'inherit'] })
-  let said = ''
-  clients.child.stdout?.on('data', (text) => (said += String(text)))
-  await until('clients', () => said.includes('ready') || undefined)
-  return { isDone: () => said.includes('done') }
-}
-
-/** Whether no task is live and each end is delivered. What waits for its next try is tried now. */
-async function isQuiet(pool: Pool): Promise<boolean> {
-  const due = `update webhook_delivery set next_attempt_at = least(next_attempt_at, now()),
-    claimed_until = least(claimed_until, now() + interval '3 seconds') where status = 'pending'`
-  const live = `select from task where completed_at is null`
-  const counts = [due, live].map(async (sql) => (await pool.query(sql)).rowCount)
-  return Promise.all(counts).then(
-    (left) => left.every((count) => count === 0),
-    () => false,
-  )
 }

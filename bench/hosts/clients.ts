@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyedRequest } from '../../test/support/chaos/chaosRequest.ts'
 import { pickKind, upstreamFaults } from '../../test/support/chaos/chaosRequest.ts'
 import { createSeeded } from '../../test/support/seeded.ts'
+import { runParallel } from '../../test/support/timing.ts'
 import { openRecorder } from './history.ts'
 import type { Owner, World } from './owner.ts'
 import { actAs, isEnded, retryMs } from './owner.ts'
@@ -12,10 +13,12 @@ export type ClientsOptions = {
   readonly history: string
   readonly seed: number
   readonly tasks: number
-  /** Over which the tasks are begun. A long run has calls that take long. */
+  /** Over which the tasks are begun, or longer when no client is free. A long run has calls that take long. */
   readonly seconds: number
-  /** No call takes long, and none fails always. Default: in a run of less than a minute. */
-  readonly isShort?: boolean
+  /** Each does one task after the other, so that a slow machine is not buried in tries. Default: 24. */
+  readonly parallel?: number
+  /** The only fault of the upstream. Default: all that end soon in a run of less than a minute, else all. */
+  readonly fault?: string
   readonly owners: readonly Owner[]
   readonly apis: readonly string[]
   /** HOST:PORT of the receiver. */
@@ -29,7 +32,8 @@ const chance = createSeeded(seed)
 const { add } = openRecorder(options.history)
 const world: World = { apis, chance, add, over: over.signal }
 const [shortSeconds, pollMs, deleteTriesMax] = [60, 250, 20]
-const { isShort = seconds < shortSeconds } = options
+const { fault: only, parallel = 24 } = options
+const isShort = seconds < shortSeconds
 /** Waits that are longer than a refusal or a lost worker takes to be known. */
 const longFaults = [
   'delay ms=20000',
@@ -37,10 +41,11 @@ const longFaults = [
   '429 retry-after=6 times=1',
   '503 retry-after=9 times=1',
 ]
-/** In a short run each task ends soon after the faults. */
-const faults = isShort
-  ? upstreamFaults.filter((each) => each.endsWith('times=1') && !each.startsWith('hang'))
-  : [...upstreamFaults, ...longFaults]
+const shortFaults = upstreamFaults.filter(
+  (each) => each.endsWith('times=1') && !each.startsWith('hang'),
+)
+const faults =
+  only !== undefined ? [only] : isShort ? shortFaults : [...upstreamFaults, ...longFaults]
 const syncTriesMax = isShort ? 5 : 20
 
 const secrets = new Map<string, string>()
@@ -51,26 +56,40 @@ startReceiver({
   add,
   onOver: () => over.abort(),
 })
-for (const owner of owners) {
-  const path = String(owners.indexOf(owner))
+for (const [n, owner] of owners.entries()) await register(owner, String(n))
+const removeOne = await register(chance.pick(owners), 'removed')
+console.log('ready')
+const startedAt = performance.now()
+const tasksDone = runParallel(tasks, parallel, async (n) => {
+  await sleep(Math.max(0, startedAt + (n * seconds * 1000) / tasks - performance.now()))
+  if (!over.signal.aborted) await runTask(n)
+})
+await Promise.all([tasksDone, sleep((seconds * 1000) / 2).then(removeOne)])
+console.log('done')
+
+/** Registers a webhook, whose deliveries go to the path `hook`. Returns what deletes it. */
+async function register(owner: Owner, hook: string): Promise<() => Promise<void>> {
   const { ask } = actAs(owner, world)
-  const headers = { 'content-type': 'application/json' }
+  const tell = (is: 'registered' | 'deleted') =>
+    add({ type: 'hook', at: Date.now(), hook, account: owner.account, is })
   const { json } = await ask('/v1/webhooks', {
     method: 'POST',
-    headers,
-    body: JSON.stringify({ url: `http://${receiver}/${path}` }),
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ url: `http://${receiver}/${hook}` }),
   })
-  secrets.set(path, json().secret)
-  add({ type: 'hook', at: Date.now(), hook: path, account: owner.account, is: 'registered' })
+  const { webhook_id: id, secret } = json()
+  secrets.set(hook, secret)
+  tell('registered')
+  return async () => {
+    while (!over.signal.aborted) {
+      const { status } = (await ask(`/v1/webhooks/${id}`, { method: 'DELETE' })).told
+      // 404: it was deleted, and the answer was lost.
+      if (status === 200 || status === 404) return tell('deleted')
+      await sleep(retryMs)
+    }
+    return undefined
+  }
 }
-console.log('ready')
-const running: Promise<void>[] = []
-for (let n = 0; n < tasks && !over.signal.aborted; n += 1) {
-  running.push(runTask(n))
-  await sleep((seconds * 1000) / tasks)
-}
-await Promise.all(running)
-console.log('done')
 
 /** Asks for an image in one of all ways, and does with the task what its owner may do. */
 async function runTask(n: number): Promise<void> {

@@ -74,7 +74,7 @@ async function isQuiet(pool: Pool, accounts: readonly string[]): Promise<boolean
   const due = `update webhook_delivery set next_attempt_at = least(next_attempt_at, now()),
     claimed_until = least(claimed_until, now() + interval '3 seconds') from webhook
     where webhook_delivery.webhook_id = webhook.webhook_id and account_id = any($1)
-      and webhook_delivery.status = 'pending'`
+      and webhook.status = 'active' and webhook_delivery.status = 'pending'`
   const live = `select from task where completed_at is null and account_id = any($1)`
   const counts = [due, live].map(async (sql) => (await pool.query(sql, [accounts])).rowCount)
   return Promise.all(counts).then(

@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Webhook } from 'standardwebhooks'
 import { defined } from '../../src/domain/defined.ts'
-import { behaviours } from '../../test/support/chaos/chaosWebhooks.ts'
 import type { TaskRecord } from '../../test/support/clients/client.ts'
+import type { Behaviour } from '../../test/support/webhooks/receiver.ts'
 import type { Seeded } from '../../test/support/seeded.ts'
 import type { Entry } from './history.ts'
 import { digestOf } from './history.ts'
@@ -19,6 +19,29 @@ type Options = {
   /** Called when `/over` is asked for. */
   readonly onOver: () => void
 }
+
+/** What a receiver in trouble does. 410 is left out: it would disable the webhook for good. */
+const behaviours: readonly Behaviour[] = [
+  200,
+  500,
+  503,
+  301,
+  404,
+  // It never answers.
+  () => {},
+  (request) => request.socket.destroy(),
+  (_request, response) => {
+    // It answers byte by byte, and never ends its answer.
+    response.writeHead(200, { 'content-length': '1000000' })
+    const timer = setInterval(() => response.write('x'), 50)
+    response.once('close', () => clearInterval(timer))
+  },
+  (_request, response) => {
+    // It closes in the middle of its answer.
+    response.writeHead(503, { 'content-length': '100' }).write('half')
+    setTimeout(() => response.destroy(), 20)
+  },
+]
 
 /** Starts a receiver of webhooks that fails in every way until `/heal` is asked for. */
 export function startReceiver({ port, secrets, chance, add, onOver }: Options): void {

@@ -83,7 +83,7 @@ export const outsidePromises = [
   promise(
     'each delivery is signed, and one id is one event',
     ({ deliveries }) => Map.groupBy(deliveries, ({ hook, id }) => `${hook} ${id}`),
-    function* ([name, tries], { hooks, run, deletedTasks }) {
+    function* ([name, tries], { hooks, run, deletedTasks, faults }) {
       const [first] = tries
       for (const { refused } of tries) if (refused !== undefined) yield `${name}: ${refused}`
       // An event that is sent after the deletion of its task has no image.
@@ -91,8 +91,13 @@ export const outsidePromises = [
       if (!isDeleted && new Set(tries.map(({ body }) => body)).size > 1)
         yield `${name} has two events`
       const deleted = hooks.find(({ hook, is }) => hook === first?.hook && is === 'deleted')
-      const graceMs = webhookTryMsMax + run.slackMs
-      if (tries.some(({ at }) => at > (deleted?.at ?? Infinity) + graceMs))
+      const deletedAt = deleted?.at ?? Infinity
+      // A worker that is stopped in the middle of a try goes on with it.
+      const stops = faults.filter(
+        ({ from, at }) => from <= deletedAt + webhookTryMsMax && at >= deletedAt,
+      )
+      const lastAt = Math.max(deletedAt, ...stops.map(({ at }) => at)) + webhookTryMsMax
+      if (tries.some(({ at }) => at > lastAt + run.slackMs))
         yield `${name} arrived after its webhook was deleted`
     },
   ),

@@ -100,6 +100,7 @@ const plants: Readonly<Record<string, readonly (readonly Entry[])[]>> = {
   'each delivery is signed': [
     set({ type: 'delivery', task: 'sync' }, { refused: 'No matching signature' }),
     set({ type: 'delivery', status: 500 }, { body: 'other' }),
+    again({ type: 'hook' }, { at: 1_000, is: 'deleted' }),
   ],
 }
 

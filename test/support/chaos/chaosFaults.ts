@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Entry } from '../../../bench/hosts/history.ts'
 import type { S3Server } from '../blobs/s3Server.ts'
 import type { Seeded } from '../seeded.ts'
 import { createSeeded } from '../seeded.ts'
@@ -22,26 +23,28 @@ export type FaultRound = {
 }
 
 /**
- * Lets faults strike, or waits as long when there are none. Resolves when all of them are over. Returns how often each one
- * struck, by its name.
+ * Lets faults strike, or waits as long when there are none. Resolves when all of them are over. Each one goes into the
+ * history of the run.
  */
-export async function strikeFaults(round: FaultRound): Promise<Readonly<Record<string, number>>> {
+export async function strikeFaults(round: FaultRound, add: (fault: Entry) => void): Promise<void> {
   const chance = createSeeded(round.seed + 2)
   const faults = round.faults(chance)
-  const counts: Record<string, number> = {}
-  if (faults.length === 0) return sleep(round.strikeMs, counts)
+  if (faults.length === 0) return sleep(round.strikeMs)
   const endsAtMs = performance.now() + round.strikeMs
   const struck: Promise<void>[] = []
   while (performance.now() < endsAtMs) {
     await sleep(chance.between(0, round.pauseMs))
-    const fault = chance.pick(faults)
-    counts[fault.name] = (counts[fault.name] ?? 0) + 1
+    const { name: kind, part, strike } = chance.pick(faults)
+    const from = Date.now()
+    const over = () => add({ type: 'fault', from, at: Date.now(), kind, parts: [partNames[part]] })
     // Not awaited, so that faults overlap.
-    struck.push(fault.strike())
+    struck.push(strike().then(over))
   }
   await Promise.all(struck)
-  return counts
 }
+
+/** The parts as a history names them. */
+const partNames = { kills: 'darkroom', temporal: 'temporal', postgres: 'pg', s3: 's3' } as const
 
 /**
  * Faults of API and worker processes and of their connections. They do not disturb other users of the stack.
@@ -56,7 +59,9 @@ export function processFaults(
   const stop = (processes: readonly DarkroomProcess[]) =>
     freeze(chance.pick(processes).signal, chance.between(...stopMs))
   const end = (processes: DarkroomProcess[], signal: NodeJS.Signals) =>
-    replace(processes, signal, processes === apis ? service.startApi : service.startWorker, chance)
+    replace(processes, signal, chance, ({ url }) =>
+      processes === apis ? service.startApi({ PORT: new URL(url).port }) : service.startWorker(),
+    )
   return [
     { part, name: 'kill -9 API', strike: () => end(apis, 'SIGKILL') },
     { part, name: 'kill -9 worker', strike: () => end(workers, 'SIGKILL') },
@@ -102,18 +107,19 @@ export function s3Faults(
   ]
 }
 
-/** Ends one process and starts another. Does nothing when only one process is left. */
+/** Ends one process and starts another, an API at the same address. Does nothing when only one process is left. */
 async function replace(
   processes: DarkroomProcess[],
   signal: NodeJS.Signals,
-  start: () => Promise<DarkroomProcess>,
   chance: Seeded,
+  start: (ended: DarkroomProcess) => Promise<DarkroomProcess>,
 ): Promise<void> {
   if (processes.length < 2) return
   const chosen = chance.pick(processes)
   processes.splice(processes.indexOf(chosen), 1)
   chosen.signal(signal)
-  await Promise.all([chosen.ended, startWithRetries(start)])
+  await chosen.ended
+  await startWithRetries(() => start(chosen))
 }
 
 /** Long enough for PgBouncer, which refuses all clients for 15 s when PostgreSQL refuses it once. */

@@ -1,11 +1,10 @@
 import { defined } from '../../../src/domain/defined.ts'
 import type { ImageSize, ModelId } from '../../../src/domain/models/models.ts'
 import { contractModels, modelsOf } from '../../../src/domain/models/models.ts'
-import type { Client, TaskRecord } from '../clients/client.ts'
+import type { Client } from '../clients/client.ts'
 import { editBody, formBody, formType, generateBody } from '../clients/requestBodies.ts'
 import { editParts } from '../clients/syncCalls.ts'
 import type { Seeded } from '../seeded.ts'
-import type { TestAccount } from '../service/testAccount.ts'
 import { modelOf } from '../models.ts'
 
 const asyncKinds = ['generate', 'edit', 'asyncGenerateContent'] as const
@@ -26,23 +25,6 @@ export type KeyedRequest = {
 
 /** One answer of Darkroom. */
 export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string }
-
-/** A request of chaos, with what its client got. */
-export type ChaosRequest = KeyedRequest & {
-  /** The start of the prompt, which no other request has. */
-  readonly tag: string
-  readonly account: TestAccount
-  /** How many copies are sent at once. */
-  readonly copies: number
-  /** Once accepted, another body is sent under the same key. */
-  readonly conflicts: boolean
-  /** `none`: no answer arrived, so the request may or may not have been accepted. */
-  readonly answers: (Answer | 'none')[]
-  readonly conflictAnswers: (Answer | 'none')[]
-  taskId: string | undefined
-  /** Every record that the client read, in order. */
-  readonly seen: TaskRecord[]
-}
 
 /** Faults of the upstream. Their waits are short, so that all tasks end soon. */
 export const upstreamFaults = [
@@ -66,7 +48,6 @@ export const upstreamFaults = [
   'delay ms=3000',
   'slow chunks=5 interval=100',
 ] as const
-const faultShare = 0.5
 
 /** Chooses a route, a model and a size at random. The images are tiny, so most sizes lead to a refund. */
 export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync' | 'model' | 'size'> {
@@ -84,30 +65,6 @@ export function pickKind(chance: Seeded): Pick<KeyedRequest, 'kind' | 'isSync' |
   const { sizes } = modelOf(model)
   const size = chance.chance(0.75) ? chance.pick(sizes) : undefined
   return { isSync, kind, model, ...defined({ size }) }
-}
-
-/** Chooses a request at random. Half of the requests carry an upstream fault. */
-export function chaosRequest(
-  index: number,
-  accounts: readonly TestAccount[],
-  chance: Seeded,
-): ChaosRequest {
-  const tag = `chaos ${index};`
-  const fault = chance.chance(faultShare) ? ` [sim:${chance.pick(upstreamFaults)}]` : ''
-  const route = pickKind(chance)
-  return {
-    ...route,
-    tag,
-    prompt: tag + fault,
-    account: chance.pick(accounts),
-    key: `key-${index}`,
-    copies: !route.isSync && chance.chance(0.25) ? 3 : 1,
-    conflicts: !route.isSync && chance.chance(0.2),
-    answers: [],
-    conflictAnswers: [],
-    taskId: undefined,
-    seen: [],
-  }
 }
 
 /**

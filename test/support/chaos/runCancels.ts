@@ -3,8 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '../../../src/store/accounts/verifyLedger.ts'
 import type { Answer, KeyedRequest } from './chaosRequest.ts'
 import { codeOf, pickKind, sendRequest } from './chaosRequest.ts'
-import type { ChaosReport } from './runChaos.ts'
-import { countsOf } from './runChaos.ts'
 import type { Client } from '../clients/client.ts'
 import { createClient } from '../clients/client.ts'
 import type { Seeded } from '../seeded.ts'
@@ -63,7 +61,7 @@ export async function runCancels(options: {
   readonly parallel: number
   /** The latest moment of a cancel, counted from the moment when its task exists. */
   readonly cancelMsMax: number
-}): Promise<ChaosReport> {
+}): Promise<{ readonly broken: readonly string[]; readonly figures: object }> {
   const { service, seed, tasks, parallel, cancelMsMax } = options
   const chance = createSeeded(seed)
   const { secret } = await service.account()
@@ -79,8 +77,9 @@ export async function runCancels(options: {
     broken.push(...found.map((what) => `${request.prompt} (${request.kind}): ${what}`))
   })
   const violations = await verifyLedger(service.pool)
+  const nameOf = (answer: Answer) => `${answer.status} ${codeOf(answer) ?? ''}`
   const seen = (answers: readonly Answer[]) =>
-    countsOf(answers.map((answer) => `${answer.status} ${codeOf(answer) ?? ''}`))
+    Object.fromEntries([...Map.groupBy(answers, nameOf)].map(([name, all]) => [name, all.length]))
   return {
     broken: [...broken, ...violations.map((one) => `the ledger: ${JSON.stringify(one)}`)],
     figures: {

@@ -1,9 +1,17 @@
+import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { migrate, requireSchema } from '../../src/store/schema/migrate.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
+import { textOf } from '../support/sourceFiles.ts'
 
 const database = useTestDatabase()
 const actor = 'cli:test@host'
+const folder = 'src/store/schema/migrations'
+/** The SHA-256 of each migration as it was released. Databases that applied it refuse another one. */
+const released: Readonly<Record<string, string>> = {
+  '000001.sql': '148636dfb16bef93417834ce331c0c9435d500287aeebacf959073a6330f7074',
+}
 
 /** Replaces the migrated schema by an empty one. */
 async function startOver(): Promise<void> {
@@ -11,6 +19,15 @@ async function startOver(): Promise<void> {
 }
 
 describe('migrate', () => {
+  it('has every migration as it was released', () => {
+    const digest = (name: string) =>
+      createHash('sha256')
+        .update(textOf(`${folder}/${name}`))
+        .digest('hex')
+    const names = readdirSync(folder).filter((name) => name.endsWith('.sql'))
+    expect(Object.fromEntries(names.map((name) => [name, digest(name)]))).toEqual(released)
+  })
+
   it('applies each migration once when many processes migrate at once', async () => {
     await startOver()
     const { databaseUrl } = database

@@ -70,7 +70,7 @@ const mutations: readonly Mutation[] = [
     ends,
     'open_attempt is null and not work_possible',
     'true',
-    'delay ms=1500',
+    'delay ms=3000',
   ],
   [
     'another account sees nothing',

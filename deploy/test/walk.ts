@@ -18,6 +18,7 @@ import { root } from '../../test/support/sourceFiles.ts'
 import { versitygwTool } from '../../test/support/blobs/versitygw.ts'
 import { until } from '../../test/support/timing.ts'
 import { createClient } from '../../test/support/clients/client.ts'
+import { generateBody } from '../../test/support/clients/requestBodies.ts'
 import { createDockerHost, hostAddress } from './dockerHost.ts'
 import { startLoad } from './load.ts'
 
@@ -239,7 +240,10 @@ async function changeOperatorFile() {
 }
 
 /** The three steps of the guide. An address of the old secret works until the last. */
-async function rotate({ client, taskId }: Made) {
+async function rotate({ client }: Made) {
+  // The images of before are gone with the blob store.
+  const { task_id: taskId } = await client.accepted(generateBody())
+  await client.ended(taskId)
   const status = async (address: string) => (await fetch(address)).status
   const address = await addressNow(client, taskId)
   const after = randomBytes(32).toString('hex')

@@ -22,13 +22,11 @@ const days = 90
 const purged = 20_000
 const verifyMsMax = 900_000
 
-/** What reads a history, for one of its accounts and for operators. */
-const accountReads = {
+/** What reads a history: one of its accounts, and operators. */
+const pages = {
   tasks: '/v1/tasks',
   'tasks of a model': '/v1/tasks?model=familyb-image-2-vip',
   balance: '/v1/account',
-}
-const operatorReads = {
   'all tasks': '/admin/v1/tasks',
   'failed tasks': '/admin/v1/tasks?status=failed',
   overview: '/admin/v1/overview',
@@ -90,8 +88,7 @@ async function insertHistory(
   const pool = new Pool({ connectionString: databaseUrl, max: 1 })
   for (let made = 0; made < tasks; made += insertedAtOnce) {
     const owner = owners[(made / insertedAtOnce) % accounts]
-    if (owner === undefined)
-      throw new Error('Bug: --tasks is no multiple of what is inserted at once')
+    if (owner === undefined) throw new Error('Bug: the history has no owner')
     const { accountId, keyId } = owner
     const ageSeconds = Math.round((tasks - made) * everySeconds)
     const at = new Date(Date.now() - ageSeconds * 1000).toISOString()
@@ -135,12 +132,11 @@ async function p50s(
     ['lookup', `${url}/v1/tasks/${taskId}`, headers],
     ['scrape', metrics, {}],
     ['ledger of an account', `${admin}/admin/v1/ledger?account=${owner}`, operator],
-    ...Object.entries({ ...accountReads, ...sums }).map(([name, path]) =>
+    ...Object.entries({ ...pages, ...sums }).map(([name, path]) =>
       path.startsWith('/admin')
         ? ([name, admin + path, operator] as const)
         : ([name, url + path, headers] as const),
     ),
-    ...Object.entries(operatorReads).map(([name, path]) => [name, admin + path, operator] as const),
   ]
   const reads: Record<string, number> = {}
   for (const [name, from, sent] of gets) {

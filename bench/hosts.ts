@@ -46,7 +46,7 @@ const groups = (asked.length > 0 ? asked : faultGroups).filter(
 const pauseMs = seconds < 60 ? 4_000 : 12_000
 const longSeconds = 300
 /** Clients, of which many wait for what is cut off. */
-const parallel = 60
+const parallel = 160
 const drainMsMax = 300_000
 
 process.exit(await (values.inside === undefined ? runInside() : run(values.inside)))

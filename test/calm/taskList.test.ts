@@ -170,7 +170,7 @@ describe('GET /v1/tasks', () => {
       limit: ['0', '101', '', '-1', '1.0', '1e1', '%2B5', '٥', '99999999999999999999', '5&limit=5'],
       after: ['', 'task_1', '%00', "task_'%20or%20true--"],
       status: ['done', 'SUCCEEDED', 'failed,expired'],
-      model: ['gpt'],
+      model: ['gpt', '%00'],
       action: [''],
       created_after: ['yesterday', 'infinity'],
       created_before: ['2026-02-30'],

@@ -1,4 +1,5 @@
 import { defined } from '../../domain/defined.ts'
+import { modelForm } from '../../domain/models/models.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { taskList } from '../../schema/answers/recordAnswer.ts'
 import { taskListQuery } from '../../schema/queries.ts'
@@ -21,9 +22,11 @@ export const listTasksRoute = jsonRoute({
     const { created_after: createdAfter, created_before: createdBefore } = input
     const { status, model, action, limit, after } = input
     if (model !== undefined && !parts.config.models.has(model)) {
-      // Tasks outlive the name of their model.
-      const any = await parts.reads.listOwnTasks(caller.accountId, { limit: 1, model })
-      if (any === 'unknown_after' || any.data.length === 0) {
+      // Tasks outlive the name of their model. No model has a name of another form, and PostgreSQL takes no NUL.
+      const any =
+        modelForm.test(model) &&
+        (await parts.reads.listOwnTasks(caller.accountId, { limit: 1, model }))
+      if (any === false || any === 'unknown_after' || any.data.length === 0) {
         return fail(modelNotFound(modelsOf(parts, caller).map(({ id }) => id)))
       }
     }

@@ -16,11 +16,13 @@ export function installServed(app: Koa<ApiState>, routes: readonly ServedRoute[]
   const operations = operationsOf(routes)
   const router = new Router<ApiState>({ sensitive: true, strict: true })
   for (const { method, pattern, envelope, handle } of routes) {
-    router.register(pattern, [method], async (context) => {
+    router.register(pattern, [method], async (context, next) => {
+      if (operations.isOperation(context.path, pattern)) return next()
       context.state.route = pattern.replaceAll('\\', '')
       context.state.envelope = envelope ?? 'full'
       const failure = await handle(context)
       if (failure !== undefined) writeFailure(context, failure)
+      return undefined
     })
   }
   app.use(operations.decodeColon)
@@ -83,9 +85,8 @@ function answerUnmatched(
   router: Router<ApiState>,
   { isOperation }: Operations,
 ): Koa.Middleware<ApiState> {
-  return async (context, next) => {
-    const { path: found, route } = router.match(context.path, context.method)
-    if (route) return next()
+  return async (context) => {
+    const { path: found } = router.match(context.path, context.method)
     const path = found.filter(({ path: pattern }) => !isOperation(context.path, String(pattern)))
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
     if (path.length === 0) writeFailure(context, { tag: 'not_found' })

@@ -10,6 +10,8 @@ it.each([
   ['GET', submitPath, 'POST, OPTIONS'],
   ['PATCH', `/v1/tasks/task_${'0'.repeat(32)}`, 'HEAD, GET, DELETE, OPTIONS'],
   ['GET', '/v1beta/models/familya-3-pro-image:generateContent', 'POST, OPTIONS'],
+  ['GET', '/v1/models/familya-3-pro-image:generateContent', 'POST, OPTIONS'],
+  ['GET', '/v1/models/familya-3-pro-image%3AgenerateContent', 'POST, OPTIONS'],
 ])(
   'a wrong method is a 405 that names the allowed ones: %s %s [error-405]',
   async (method, path, allow) => {

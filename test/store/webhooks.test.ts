@@ -183,6 +183,14 @@ describe('a deleted webhook', () => {
     expect(await forgetWebhooks(world.pool)).toBeGreaterThanOrEqual(1)
     expect((await left()).rowCount).toBe(0)
   })
+
+  it('is forgotten with its ended tests, which no purge deletes', async () => {
+    await insertTestDelivery(world.pool, webhook.id)
+    await endWebhook(world.pool, webhook.id, 'deleted')
+    await reconcile()
+    const left = await world.pool.query('select from webhook where webhook_id = $1', [webhook.id])
+    expect(left.rowCount).toBe(0)
+  })
 })
 
 it('a webhook keeps its newest twenty test events', async () => {

@@ -161,11 +161,18 @@ const endPendingSql = `
     returning 1)
   select count(*)::int as count from ended`
 
-/** Deletes deleted webhooks that have no delivery left. Returns how many. */
+/** Deletes deleted webhooks whose only deliveries are ended tests, which no purge deletes. Returns how many. */
 export async function forgetWebhooks(pool: Pool): Promise<number> {
   const { rowCount } = await pool.query(
-    `delete from webhook where status = 'deleted'
-       and not exists (select from webhook_delivery d where d.webhook_id = webhook.webhook_id)`,
+    `with done as materialized (
+       select webhook_id as done_id from webhook w
+       where status = 'deleted' and not exists (
+         select from webhook_delivery d
+         where d.webhook_id = w.webhook_id and (event <> 'webhook.test' or d.status = 'pending'))
+     ), tests as (
+       delete from webhook_delivery using done where webhook_id = done_id
+     )
+     delete from webhook using done where webhook_id = done_id`,
   )
   return rowCount ?? 0
 }

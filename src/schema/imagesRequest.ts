@@ -133,7 +133,8 @@ export const editsFields = z.strictObject({
 export const editsForm = editsFields
   .extend({
     image: z.string().meta({
-      description: 'A PNG, JPEG or WebP file. Its type is read from its bytes.',
+      description:
+        'A PNG, JPEG or WebP file. Its type is read from its bytes. The part may be named `image[]` too.',
       format: 'binary',
     }),
   })

@@ -37,7 +37,9 @@ const isShort = seconds < shortSeconds
 /** Waits that are longer than a refusal or a lost worker takes to be known. */
 const longFaults = [
   'delay ms=20000',
+  'delay ms=32000',
   'delay ms=36000',
+  'delay ms=38000',
   '429 retry-after=6 times=1',
   '503 retry-after=9 times=1',
 ]

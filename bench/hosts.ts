@@ -47,7 +47,7 @@ const pauseMs = seconds < 60 ? 4_000 : 12_000
 const longSeconds = 300
 /** Clients, of which many wait for what is cut off. */
 const parallel = 160
-const drainMsMax = 300_000
+const drainMsMax = 900_000
 
 process.exit(await (values.inside === undefined ? runInside() : run(values.inside)))
 

@@ -19,6 +19,11 @@ mark() {
   sleep 2
 }
 
+# Where nginx finds a service: nothing but for an API.
+address_of() {
+  case $1 in api-*) [ ! -f "$conf" ] || docker compose port "$1" 8080 ;; esac
+}
+
 if [ $# -eq 0 ]; then
   all=$(docker compose config --services | sort)
   # shellcheck disable=SC2046
@@ -27,10 +32,12 @@ fi
 [ -f "$conf" ] || echo "There is no $conf, so no API is taken out of nginx. NGINX_CONF names another file."
 for service; do
   echo "$(date +%T) $service"
-  address=
-  case $service in api-*) address=$(docker compose port "$service" 8080 2>/dev/null || true) ;; esac
+  # An API that has ended has no port.
+  address=$(address_of "$service" 2>/dev/null || true)
   [ -z "$address" ] || mark "$address" ' down'
   docker compose --progress quiet up --detach --no-deps --force-recreate --wait "$service"
+  # Asked again, because a run that broke off may have left an API that has ended marked.
+  address=$(address_of "$service")
   [ -z "$address" ] || mark "$address"
 done
 echo "$(date +%T) done"

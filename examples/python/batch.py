@@ -36,8 +36,18 @@ def make(darkroom: Darkroom, row: dict[str, str], path: Path) -> str | None:
 
 
 def main(file: str, folder: str) -> str | None:
-    with open(file, encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
+    rows: list[dict[str, str]] = []
+    # Excel begins a file with a byte order mark.
+    with open(file, encoding="utf-8-sig", newline="") as lines:
+        reader = csv.DictReader(lines, strict=True)
+        try:
+            for row in reader:
+                # A comma without quotes would cut a prompt, and buy a wrong one.
+                if None in row:
+                    raise csv.Error("too many fields")
+                rows.append(row)
+        except csv.Error as error:
+            return f"Line {reader.reader.line_num}: {error}"
     paths = [Path(folder, f"{Path(row['name']).name}.png") for row in rows]
     if len(set(paths)) < len(paths):
         return "Two rows have the same name."

@@ -16,16 +16,21 @@ const model = process.env['MODEL'] ?? 'familyb-image-2-vip'
 const parallel = 8
 const darkroom = new Darkroom()
 
-/** Reads CSV (RFC 4180): the first row names the columns. */
+/** Reads CSV (RFC 4180): the first row names the columns. Throws for anything else: it would buy a wrong prompt. */
 function rowsOf(csv: string): readonly Readonly<Record<string, string>>[] {
   const rows: string[][] = [[]]
-  for (const [, quoted, plain = '', end] of csv.matchAll(
-    /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g,
+  let read = 0
+  for (const [text, quoted, plain = '', end] of csv.matchAll(
+    /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/gy,
   )) {
+    read += text.length
     rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain)
     if (end !== ',') rows.push([])
   }
+  if (read < csv.length) throw new Error(`Line ${csv.slice(0, read).split('\n').length} is no CSV.`)
   const [names = [], ...more] = rows.filter((row) => row.join('') !== '')
+  const long = more.find((row) => row.length > names.length)
+  if (long !== undefined) throw new Error(`A row has too many fields: ${long.join()}`)
   return more.map((row) => Object.fromEntries(names.map((name, n) => [name, row[n] ?? ''])))
 }
 
@@ -49,7 +54,8 @@ async function make(row: Readonly<Record<string, string>>, path: string): Promis
 }
 
 const [file = '', folder = ''] = process.argv.slice(2)
-const rows = rowsOf(await readFile(file, 'utf8'))
+// Excel begins a file with a byte order mark.
+const rows = rowsOf((await readFile(file, 'utf8')).replace(/^\ufeff/, ''))
 const paths = rows.map(({ name = '' }) => join(folder, `${basename(name)}.png`))
 if (new Set(paths).size < paths.length) throw new Error('Two rows have the same name.')
 await mkdir(folder, { recursive: true })

@@ -14,6 +14,7 @@ import { calmService } from '../support/service/calmService.ts'
 import { root, textOf } from '../support/sourceFiles.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import { until } from '../support/timing.ts'
+import { listen } from '../support/upstream/testServers.ts'
 import { useFinished } from '../support/useFinished.ts'
 
 const model = 'familyb-image-2-vip'
@@ -80,7 +81,8 @@ describe.concurrent.each(languages)(
         { length: rows },
         (_, n) => `row-${n},"A ""${language}"" batch, ${n}"`,
       )
-      writeFileSync(join(cwd, 'prompts.csv'), `name,prompt\r\n${lines.join('\r\n')}\r\n`)
+      // As Excel writes it.
+      writeFileSync(join(cwd, 'prompts.csv'), `\ufeffname,prompt\r\n${lines.join('\r\n')}\r\n`)
       for (let killed = 0; killed < kills; killed += 1) {
         // In all fewer than the three that each image needs.
         requestsLeft = random.between(1, 14)
@@ -97,6 +99,22 @@ describe.concurrent.each(languages)(
       expect(await bought({ url: service.url, secret })).toEqual({ tasks: rows, charges: rows })
       const prompt = `A "${language}" batch, ${rows - 1}`
       expect((await service.simulator.calls({ prompt })).length).toBe(1)
+    }, 180_000)
+
+    it('batch buys nothing of a file that is no CSV', async ({ skip }) => {
+      if (program === undefined) skip(noPython)
+      const { secret } = await service.account()
+      const { cwd, start } = open({ DARKROOM_URL: service.url, DARKROOM_API_KEY: secret })
+      // A quote that ends the field too early, one that never ends it, and a comma without quotes.
+      for (const wrong of ['"A 5" nail"', '"A nail', 'A nail, rusty']) {
+        writeFileSync(join(cwd, 'prompts.csv'), `name,prompt\na,A ${language} nail\nb,${wrong}\n`)
+        const run = start('batch', 'prompts.csv', 'images')
+        expect({ end: await run.ended, output: run.output() }).toMatchObject({
+          end: 'exit 1',
+          output: expect.stringMatching(/Line [34]|too many fields/),
+        })
+      }
+      expect(await bought({ url: service.url, secret })).toEqual({ tasks: 0, charges: 0 })
     }, 180_000)
 
     it('edits edits what the prompt before it made, and buys no step again', async ({ skip }) => {
@@ -158,18 +176,34 @@ describe.concurrent.each(languages)(
   },
 )
 
-it('submitAndPoll.sh makes an image with curl alone [auth-6, pages-7]', async ({ skip }) => {
+it('submitAndPoll.sh makes an image with curl alone, where tries fail and images redirect [auth-6, pages-7]', async ({
+  skip,
+}) => {
   const { PATH = '', HOME = '' } = process.env
   const { secret } = await service.account()
   const cwd = tempFolder()
+  const image = await listen((request, response) => {
+    if (request.url === '/there') response.end(redPixelPng)
+    else response.writeHead(302, { location: '/there' }).end()
+  })
+  const record = { status: 'succeeded', output: { assets: [{ url: image }] } }
+  const proxy = await startFaultProxy(service.url, ({ method }, number) => {
+    const fails = method === 'POST' ? number === 1 : number === 2
+    if (fails) return { status: 429, headers: { 'retry-after': '1' }, body: '{"error":{}}' }
+    return number > 2 ? { status: 200, body: JSON.stringify(record) } : undefined
+  })
   const run = (...command: readonly string[]) =>
     runCommand('sh', command, {
-      env: { PATH, HOME, DARKROOM_URL: service.url, DARKROOM_API_KEY: secret },
+      env: { PATH, HOME, DARKROOM_URL: proxy.url, DARKROOM_API_KEY: secret },
       timeoutMs: 60_000,
       cwd,
     })
   if (!(await run('-c', 'jq --version && curl --version')).ok) skip('Skipped: no curl or no jq.')
   const ran = await run(join(root, 'examples/curl/submitAndPoll.sh'))
-  expect({ ok: ran.ok, output: ran.output }).toEqual({ ok: true, output: expect.any(String) })
+  expect({ ok: ran.ok, output: ran.output }).toEqual({
+    ok: true,
+    output: expect.stringMatching(/^task_\w+ succeeded: image\.png$/m),
+  })
   expect(isPng(join(cwd, 'image.png'))).toBe(true)
+  expect((await bought({ url: service.url, secret })).tasks).toBe(1)
 })

@@ -45,7 +45,8 @@ async function withinSilence<Value>(reading: Promise<Value>, silenceMs: number):
 
 /** Returns the event in a block of lines, or `undefined` for a block of comments. */
 function eventOf(block: string): StreamEvent | undefined {
-  const lines = block.split(/\r?\n/).map((line) => /^(\w+): ?(.*)$/.exec(line))
+  // Data may have U+2028, which ends a line in a pattern, but not in a stream of events.
+  const lines = block.split(/\r?\n/).map((line) => /^(\w+): ?(.*)$/s.exec(line))
   const fieldsOf = (name: string) =>
     lines.filter((line) => line?.[1] === name).map((line) => line?.[2] ?? '')
   const data = fieldsOf('data')

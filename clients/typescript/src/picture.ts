@@ -5,7 +5,7 @@ import type { Call } from './transport.ts'
 import type { TaskRecord } from './waiting.ts'
 
 /** A large image over a slow line. */
-const downloadMs = 5 * 60_000
+export const downloadMs = 5 * 60_000
 
 /** A smaller or converted form of an image, or the file as the vendor made it, where that was not a PNG. */
 export type Variant =

@@ -11,6 +11,7 @@ import { taskPath } from './callOptions.ts'
 import { DarkroomError, knowing } from './darkroomError.ts'
 import type { Rows } from './pages.ts'
 import { listRows } from './pages.ts'
+import { downloadMs } from './picture.ts'
 import type { Call, Repeating, Transport } from './transport.ts'
 import { numberIn, readJson } from './transport.ts'
 import type { TaskRecord, WaitSettings } from './waiting.ts'
@@ -70,7 +71,8 @@ export function createTasks(caller: Caller) {
       taskId: string,
       options: CallOptions = {},
     ): Promise<ImagesResponse | ContentResponse> {
-      return caller.json({ method: 'GET', path: taskPath(taskId, '/result') }, options)
+      const path = taskPath(taskId, '/result')
+      return caller.json({ method: 'GET', path, heldMs: downloadMs }, options)
     },
     /** Deletes an ended task's image, prompt and source images for good. */
     async delete(taskId: string, options: CallOptions = {}): Promise<TaskRecord> {

@@ -8,11 +8,14 @@ import type {
   WebhookWithSecret,
 } from './apiTypes.ts'
 import type { CallOptions, Caller } from './callOptions.ts'
+import { DarkroomError } from './darkroomError.ts'
 import type { Rows } from './pages.ts'
 import { listRows } from './pages.ts'
 import { environmentVariable } from './runtime.ts'
 import type { DeliveryHeaders } from './signature.ts'
 import { signatureHeaders, verifySignature } from './signature.ts'
+import type { Call, Try } from './transport.ts'
+import { readJson } from './transport.ts'
 
 /** What a webhook is told. */
 export type WebhookEvent = { readonly timestamp: string } & (
@@ -32,6 +35,8 @@ export type WebhookEvent = { readonly timestamp: string } & (
     }
   | { readonly type: 'webhook.test'; readonly data: Readonly<Record<string, unknown>> }
 )
+
+type DeletedWebhook = { readonly webhook_id: string; readonly deleted: true }
 
 const defaultToleranceMs = 300_000
 
@@ -66,11 +71,23 @@ export function createWebhooks(caller: Caller) {
       return get(pathOf(webhookId), options)
     },
     /** Deletes a webhook. What is pending ends as failed. */
-    async delete(
-      webhookId: string,
-      options: CallOptions = {},
-    ): Promise<{ readonly webhook_id: string; readonly deleted: true }> {
-      return caller.json({ method: 'DELETE', path: pathOf(webhookId) }, options)
+    async delete(webhookId: string, options: CallOptions = {}): Promise<DeletedWebhook> {
+      const { transport, begin } = caller
+      const repeating = begin(options)
+      let isLost = false
+      const onTry = (seen: Try) => {
+        isLost ||= seen.status === undefined || seen.status >= 500
+        repeating.onTry?.(seen)
+      }
+      const call: Call = { method: 'DELETE', path: pathOf(webhookId) }
+      try {
+        return (await transport.send(call, { ...repeating, onTry }, readJson<DeletedWebhook>)).body
+      } catch (error) {
+        // The try whose answer was lost has deleted it.
+        const isGone = error instanceof DarkroomError && error.code === 'webhook_not_found'
+        if (isLost && isGone) return { webhook_id: webhookId, deleted: true }
+        throw error
+      }
     },
     /** Makes a new secret. For 24 hours both sign. */
     async rotate(webhookId: string, options: CallOptions = {}): Promise<WebhookWithSecret> {

@@ -220,6 +220,35 @@ describe.concurrent('the client of Python', () => {
     expect(proxy.seen.length).toBe(1)
   })
 
+  it('03 has deleted a webhook that is gone after a lost answer', async () => {
+    const { given } = await connect(({ method }, number) =>
+      method === 'DELETE' && number === 1 ? 'lose' : undefined,
+    )
+    const lines = `
+      hook = (await darkroom.webhooks.create(url="https://example.com/"))["webhook_id"]
+      await darkroom.webhooks.delete(hook)
+      return (await failure(lambda: darkroom.webhooks.delete(hook)))["code"]`
+    expect(await python.run('AsyncDarkroom', lines, given)).toBe('webhook_not_found')
+  })
+
+  it('22 refuses a source image that is no file, and reads within the deadline', async () => {
+    const lines = `
+      edit = lambda images, **more: darkroom.images.edit(model="m", prompt="p", images=images, **more)
+      png = base64.b64decode(given["png"])
+      wrong = await failure(lambda: edit(["/dev/null"]))
+      class SlowPng(io.BytesIO):
+          def read(self, size):
+              time.sleep(0.3)
+              return super().read(size)
+      late = await failure(lambda: edit([SlowPng(png)], timeout_ms=200))
+      return [wrong["message"], late["code"]]`
+    const { given, posts } = await connect()
+    const png = redPixelPng.toString('base64')
+    const seen = await python.run('AsyncDarkroom', lines, { ...given, png })
+    expect(seen).toEqual(['images[0] is no file.', 'timeout'])
+    expect(posts().length).toBe(0)
+  })
+
   it('04 obeys Retry-After in full, by the clock of the answer when it is a date', async () => {
     const longAgo = (seconds: number) => new Date(1e12 + seconds * 1_000).toUTCString()
     const { given, posts } = await connect(
@@ -292,9 +321,12 @@ describe.concurrent('the client of Python', () => {
     const lines = `
       darkroom_client._core.calls._ANSWER_SECONDS_MAX = 0.3
       record = {"task_id": "task_1", "status": "succeeded", "output": {"assets": [{"url": given["url"]}]}}
-      return len(await client(retries_max=0).images.of(record).bytes())`
+      # The answer of the model has the whole image in it.
+      result = await failure(lambda: client(retries_max=0).tasks.result("task_1"))
+      return [len(await client(retries_max=0).images.of(record).bytes()), result["code"]]`
     const given = { url: slow, secret: 'key' }
-    expect(await python.run('AsyncDarkroom', lines, given)).toBe(redPixelPng.length)
+    const read = [redPixelPng.length, 'answer_not_read']
+    expect(await python.run('AsyncDarkroom', lines, given)).toEqual(read)
   })
 
   it('23 gives the key to the service alone, and never to where a redirect or an image leads', async () => {

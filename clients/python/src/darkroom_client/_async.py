@@ -14,7 +14,7 @@ import httpx
 from typing_extensions import Self, Unpack
 
 from ._core import tasks
-from ._core.calls import NO_ANSWER, Effect, Reply, Send, Steps, Try
+from ._core.calls import NO_ANSWER, Effect, Limits, Reply, Send, Steps, Try
 from ._core.settings import Settings, fields_of, read_settings
 from ._core.signature import sign, unwrap
 from ._core.sources import SourceImage, read_sources
@@ -184,9 +184,7 @@ class AsyncTasks:
 
     async def result(self, task_id: str, *, timeout_ms: float | None = None) -> dict[str, Any]:
         """Reads the answer of the model in its own shape, with the image as Base64 in it."""
-        path = tasks.task_path(task_id, "/result")
-        answer = await self._runner.run(tasks.ask("GET", path, self._limits(timeout_ms)))
-        return cast("dict[str, Any]", answer)
+        return await self._runner.run(tasks.result(task_id, self._limits(timeout_ms)))
 
     async def delete(self, task_id: str, *, timeout_ms: float | None = None) -> TaskRecord:
         """Deletes an ended task's image, prompt and source images for good."""
@@ -214,7 +212,8 @@ class AsyncImages:
     ) -> AsyncPicture:
         given = {"model": model, "prompt": prompt, "size": size, "aspect_ratio": aspect_ratio, "quality": quality}
         request = {**fields_of(given), "action": "generate"}
-        return await self._make(request, idempotency_key, on_progress, poll_ms, timeout_ms)
+        limits = self._runner.settings.limits(timeout_ms)
+        return await self._make(request, idempotency_key, on_progress, poll_ms, limits)
 
     async def edit(
         self,
@@ -232,9 +231,10 @@ class AsyncImages:
     ) -> AsyncPicture:
         """`images` are 1 to 16 of PNG, JPEG or WebP, 20 MiB each, 64 MiB together."""
         given = {"model": model, "prompt": prompt, "size": size, "aspect_ratio": aspect_ratio, "quality": quality}
+        limits = self._runner.settings.limits(timeout_ms)
         input_images = await asyncio.to_thread(read_sources, images)
         request = {**fields_of(given), "action": "edit", "input_images": input_images}
-        return await self._make(request, idempotency_key, on_progress, poll_ms, timeout_ms)
+        return await self._make(request, idempotency_key, on_progress, poll_ms, limits)
 
     def of(self, task: TaskRecord) -> AsyncPicture:
         """Returns the image of a record, such as one that another process waited for."""
@@ -246,9 +246,8 @@ class AsyncImages:
         key: str | None,
         on_progress: OnProgress | None,
         poll_ms: float | None,
-        timeout_ms: float | None,
+        limits: Limits,
     ) -> AsyncPicture:
-        limits = self._runner.settings.limits(timeout_ms)
         return self.of(await self._runner.run(tasks.make_image(request, key, limits, on_progress, poll_ms)))
 
 
@@ -281,7 +280,7 @@ class AsyncWebhooks:
 
     async def delete(self, webhook_id: str, *, timeout_ms: float | None = None) -> None:
         """Deletes a webhook. What is pending ends as failed."""
-        await self._ask("DELETE", tasks.webhook_path(webhook_id), timeout_ms)
+        await self._runner.run(tasks.delete_webhook(webhook_id, self._runner.settings.limits(timeout_ms)))
 
     async def rotate(self, webhook_id: str, *, timeout_ms: float | None = None) -> WebhookWithSecret:
         """Makes a new secret. For 24 hours both sign."""

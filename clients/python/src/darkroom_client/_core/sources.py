@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -36,6 +37,9 @@ def read_sources(sources: Sequence[SourceImage]) -> list[InputImage]:
 
 def _bytes_of(source: SourceImage, param: str) -> bytes:
     if isinstance(source, (str, os.PathLike)):
+        # A pipe may never end, and a device has no end.
+        if not stat.S_ISREG(Path(source).stat().st_mode):
+            raise wrong_value(param, "is no file")
         with Path(source).open("rb") as file:
             return _bytes_of(file, param)
     content = bytearray()

@@ -7,6 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypedDict, cast
 from urllib.parse import quote, urlencode
 
@@ -18,6 +19,7 @@ from .calls import (
     Limits,
     Reply,
     Steps,
+    Try,
     attempt,
     pause_seconds,
     refusal_of,
@@ -84,6 +86,29 @@ def ask(method: str, path: str, limits: Limits, body: object = None, *, once: bo
     return reply.body
 
 
+def result(task_id: str, limits: Limits) -> Steps[dict[str, Any]]:
+    """Reads the answer of the model, which has the whole image in it."""
+    call = Call("GET", task_path(task_id, "/result"), held_seconds=_DOWNLOAD_SECONDS)
+    return (yield from send(call, limits)).body
+
+
+def delete_webhook(webhook_id: str, limits: Limits) -> Steps[None]:
+    is_lost = False
+
+    def see(seen: Try) -> None:
+        nonlocal is_lost
+        is_lost = is_lost or seen.status is None or not 400 <= seen.status < 500
+        if limits.on_try is not None:
+            limits.on_try(seen)
+
+    try:
+        yield from send(Call("DELETE", webhook_path(webhook_id)), replace(limits, on_try=see))
+    except DarkroomError as error:
+        # The try whose answer was lost has deleted it.
+        if not is_lost or error.code != "webhook_not_found":
+            raise
+
+
 def ask_record(method: str, path: str, limits: Limits) -> Steps[TaskRecord]:
     return _record_of((yield from send(Call(method, path, answer_has="status"), limits)))
 
@@ -98,6 +123,9 @@ def submit(request: Mapping[str, Any], key: str | None, limits: Limits) -> Steps
     key = secrets.token_hex(16) if key is None else key
     if re.fullmatch(r"[ -~]{1,255}", key) is None:
         raise wrong_value("idempotency_key", "takes 1 to 255 characters of ASCII")
+    # Reading the source images may have taken all the time.
+    if limits.left_seconds() == 0:
+        raise limits.over()
     body = json.dumps(request).encode()
     call = Call("POST", "/v1/images/tasks", {"idempotency-key": key}, body, answer_has="task_id")
     reply = yield from send(call, limits)

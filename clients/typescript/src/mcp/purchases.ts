@@ -1,5 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { link, mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  constants,
+  copyFile,
+  link,
+  mkdir,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** What is kept of a purchase: neither prompt nor image nor key. */
@@ -32,14 +43,24 @@ export function digestOf(parts: readonly unknown[]): string {
 export function createPurchases(folder: string) {
   const fileOf = (digest: string) => join(folder, `${digest}.json`)
 
+  /** Throws for what is there but cannot be read: with another salt it would be bought again. */
   async function read(digest: string): Promise<Purchase | undefined> {
-    const text = await readFile(fileOf(digest), 'utf8').catch(() => 'null')
-    const purchase: Purchase | null = JSON.parse(text)
-    return purchase ?? undefined
+    const text = await readFile(fileOf(digest), 'utf8').catch(unless('ENOENT'))
+    if (text === undefined) return undefined
+    try {
+      const purchase: Purchase = JSON.parse(text)
+      return purchase
+    } catch (cause) {
+      throw new Error(`${fileOf(digest)} cannot be read.`, { cause })
+    }
   }
 
   /** Writes a file whole: first aside, then under its name. */
-  async function write(digest: string, purchase: Purchase, give = rename): Promise<void> {
+  async function write(
+    digest: string,
+    purchase: Purchase,
+    give: (from: string, to: string) => Promise<void> = rename,
+  ): Promise<void> {
     const aside = `${fileOf(digest)}.${randomBytes(6).toString('hex')}`
     try {
       await writeFile(aside, JSON.stringify(purchase), { mode: 0o600, flush: true })
@@ -67,8 +88,10 @@ export function createPurchases(folder: string) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const first = { salt: randomBytes(16).toString('hex'), number: 0 }
       // Another server may be first: its salt counts.
-      await write(digest, first, link).catch(() => undefined)
-      return (await read(digest)) ?? first
+      await write(digest, first, linkOrCopy).catch(unless('EEXIST'))
+      const kept = await read(digest)
+      if (kept === undefined) throw new Error(`${fileOf(digest)} cannot be kept.`)
+      return kept
     }
     const { answeredAtMs = Infinity } = known
     if (Date.now() < answeredAtMs + sameAfterAnswerMs) return known
@@ -82,13 +105,15 @@ export function createPurchases(folder: string) {
       const purchase = await current(digest)
       if (purchase.taskId !== undefined) return purchase.taskId
       const taskId = await submit(`${purchase.salt}-${purchase.number}`)
-      await write(digest, { ...purchase, taskId })
+      // It is bought. Where that cannot be kept, the same call has the same key, and is answered with the same task.
+      await write(digest, { ...purchase, taskId }).catch(() => {})
       return taskId
     },
     /** A task has ended. With an image its arguments mean another task soon, without one at once. */
     async answered(taskId: string, { hasImage }: { readonly hasImage: boolean }): Promise<void> {
       for (const digest of await digests()) {
-        const purchase = await read(digest)
+        // A file that cannot be read is that of another purchase, or keeps its own from being bought again.
+        const purchase = await read(digest).catch(() => undefined)
         if (purchase?.taskId !== taskId || purchase.answeredAtMs !== undefined) continue
         const answeredAtMs = Date.now()
         await write(digest, hasImage ? { ...purchase, answeredAtMs } : following(purchase))
@@ -100,4 +125,16 @@ export function createPurchases(folder: string) {
 /** The next purchase of the same arguments. Servers that share the folder come to the same key. */
 function following({ salt, number }: Purchase): Purchase {
   return { salt, number: number + 1 }
+}
+
+/** Gives a file a second name, or where the file system has no links a copy. Fails where the name is taken. */
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  await link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_EXCL))
+}
+
+/** Handles the error with a code, and throws any other. */
+function unless(code: string) {
+  return (error: unknown): undefined => {
+    if (!(error instanceof Error && 'code' in error && error.code === code)) throw error
+  }
 }

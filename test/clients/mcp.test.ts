@@ -1,16 +1,29 @@
 import { once } from 'node:events'
-import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { link } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { Darkroom } from '../../clients/typescript/src/darkroom.ts'
+import { createPurchases } from '../../clients/typescript/src/mcp/purchases.ts'
 import { useMcp } from '../support/clients/mcpServer.ts'
 import { redPixelPng } from '../support/images.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { issueTestKey } from '../support/service/testAccount.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import { until } from '../support/timing.ts'
+import { listen } from '../support/upstream/testServers.ts'
+
+vi.mock('node:fs/promises', { spy: true })
 
 const service = await calmService()
 const { finished, connectStdio, connectHttp, startHttp } = useMcp()
@@ -111,6 +124,8 @@ describe.concurrent('an agent', () => {
     expect(seen?.images.length).toBe(3)
     const wrong = await call('edit_image', { model, prompt, images: [{ path: '/none.png' }] })
     expect([wrong.isError, wrong.text]).toEqual([true, expect.stringContaining('ENOENT')])
+    const device = await call('edit_image', { model, prompt, images: [{ path: '/dev/null' }] })
+    expect(device.text).toContain('images[0] is no file')
   })
 
   it('is told of a long image in time, with progress, and asks for it', async () => {
@@ -191,6 +206,24 @@ describe.concurrent('an agent', () => {
     expect(Object.keys(JSON.parse(kept))).toEqual(['salt', 'number', 'taskId', 'answeredAtMs'])
   })
 
+  it('gets the address of an image in time that can neither be written nor be shown', async () => {
+    const url = await listen((request, response) => {
+      const record = { task_id: 'task_1', status: 'completed', progress: 100 }
+      const asset = { type: 'image', url: `${url}/image?`, mime_type: 'image/png' }
+      const text = JSON.stringify({ ...record, output: { assets: [asset] } })
+      if (request.url?.endsWith('/events') === true) response.write(`data: ${text}\n\n`)
+      // The image itself stalls.
+      else if (request.url === '/v1/tasks/task_1') response.end(text)
+    }, finished)
+    const { environment } = environmentOf('key')
+    const more = { DARKROOM_URL: url, DARKROOM_ANSWER_SECONDS: '3' }
+    const { call } = await connectStdio({ ...environment, ...more })
+    const given = { task_id: 'task_1', preview: true }
+    const { isError, link, text, fields } = await call('get_task', given)
+    expect([isError, link, fields['status']]).toEqual([false, `${url}/image?`, 'completed'])
+    expect(text).toMatch(/It was not written to .*It has no preview now/)
+  })
+
   it('is told in words of a refused prompt, of no credits, of a budget and of an unknown task', async () => {
     const { call, accountId, environment, spent } = await connect({}, 5)
     const poor = await call('generate_image', { model, prompt: 'mcp poor' })
@@ -236,5 +269,46 @@ describe.concurrent('an agent', () => {
     const rebound = request(url, { method: 'POST', headers }).end('{}')
     const [answer] = await once(rebound, 'response')
     expect(Object(answer).statusCode).toBe(403)
+  })
+})
+
+describe('what is kept of a purchase', () => {
+  const submit = vi.fn<(key: string) => Promise<string>>(async () => 'task_1')
+
+  it.each<readonly [string, (file: string) => void]>([
+    ['is no file', (file) => mkdirSync(file)],
+    ['is damaged', (file) => writeFileSync(file, '')],
+    ['cannot be made', (file) => symlinkSync('/none/none', file)],
+  ])('buys nothing when it %s, and stops no other purchase', async (_name, spoil) => {
+    const folder = tempFolder()
+    spoil(join(folder, 'spoiled.json'))
+    submit.mockClear()
+    const purchases = createPurchases(folder)
+    await expect(purchases.taskOf('spoiled', submit)).rejects.toThrow(/spoiled|EISDIR/)
+    expect(submit).not.toHaveBeenCalled()
+    await purchases.taskOf('whole', submit)
+    await purchases.answered('task_1', { hasImage: true })
+    expect(readFileSync(join(folder, 'whole.json'), 'utf8')).toContain('answeredAtMs')
+  })
+
+  it('has one key for calls at the same time, also without hard links', async () => {
+    vi.mocked(link).mockRejectedValue(Object.assign(new Error('none'), { code: 'EPERM' }))
+    submit.mockClear()
+    const folder = tempFolder()
+    const calls = [1, 2, 3].map(() => createPurchases(folder).taskOf('a', submit))
+    // One that comes while the file is written fails, and buys nothing.
+    await Promise.allSettled(calls)
+    vi.mocked(link).mockRestore()
+    await createPurchases(folder).taskOf('a', submit)
+    expect(new Set(submit.mock.calls.map(([key]) => key)).size).toBe(1)
+  })
+
+  it('is the key before it is the task: what cannot be kept afterwards is bought all the same', async () => {
+    const folder = tempFolder()
+    const bought = createPurchases(folder).taskOf('a', async () => {
+      rmSync(folder, { recursive: true })
+      return 'task_1'
+    })
+    expect(await bought).toBe('task_1')
   })
 })

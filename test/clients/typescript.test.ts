@@ -111,6 +111,17 @@ describe.concurrent('the 25 points of a client that buys images, in TypeScript',
     expect(await Array.fromAsync(direct.webhooks.list())).toHaveLength(1)
   })
 
+  it('03 a webhook that is gone after a lost answer was deleted by it', async () => {
+    const { darkroom } = await connect(({ method }, number) =>
+      method === 'DELETE' && number === 1 ? 'lose' : undefined,
+    )
+    const { webhook_id } = await darkroom.webhooks.create({ url: 'https://example.com/' })
+    const deleted = { webhook_id, deleted: true }
+    expect(await darkroom.webhooks.delete(webhook_id)).toEqual(deleted)
+    const again = await failure(darkroom.webhooks.delete(webhook_id))
+    expect(again.code).toBe('webhook_not_found')
+  })
+
   it('04 Retry-After is obeyed in full, and a call that cannot wait so long fails at once', async () => {
     const { darkroom, posts } = await connect(
       firstPosts(
@@ -254,6 +265,15 @@ describe.concurrent('the 25 points of a client that buys images, in TypeScript',
     ])
   })
 
+  it('15 events end at empty lines alone', async () => {
+    const record = { task_id: 'task_1', status: 'failed', error: { message: 'one\u2028two' } }
+    const { url } = await listenAnswering((response) => {
+      response.write(`id: 1\r\ndata: ${JSON.stringify(record)}\r\n\r\n`)
+    }, finished)
+    const darkroom = new Darkroom({ baseUrl: url, apiKey: 'k', timeoutMs: 10_000 })
+    expect(await Array.fromAsync(darkroom.tasks.follow('task_1'))).toEqual([record])
+  })
+
   it('16 an error has status, code, field, request and task', async () => {
     const { darkroom } = await connect()
     const wrong = { model, prompt: 'point 16', size: '4K' } as const
@@ -328,15 +348,31 @@ describe.concurrent('the 25 points of a client that buys images, in TypeScript',
     expect(task.status).toBe('succeeded')
     const [call] = await service.simulator.calls({ prompt })
     expect(call?.images.length).toBe(4)
+    let pieces = 0
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pieces += 1
+        if (pieces === 40) controller.close()
+        else controller.enqueue(Buffer.alloc(1_048_576))
+      },
+    })
     for (const [wrong, problem] of [
       [[], '1 to 16'],
       [[redPixelPng, new Uint8Array(9)], 'images[1] is no PNG'],
       [[new Uint8Array(20 * 1_048_576 + 1)], '20 MiB'],
       [Array.from({ length: 4 }, () => Buffer.concat([redPixelPng, Buffer.alloc(17e6)])), '64 MiB'],
+      [['/dev/null'], 'images[0] is no file'],
+      [[endless], '20 MiB'],
     ] as const) {
       const { message } = await failure(darkroom.images.edit({ model, prompt, images: wrong }))
       expect(message).toContain(problem)
     }
+    expect(pieces).toBeLessThan(30)
+    const stalled = darkroom.images.edit(
+      { model, prompt, images: [new ReadableStream()] },
+      { timeoutMs: 200 },
+    )
+    expect((await failure(stalled)).code).toBe('timeout')
     expect(posts().length).toBe(1)
   })
 
@@ -445,6 +481,12 @@ describe('with another clock or chance', () => {
     expect(requests).toBe(2)
     stop.abort()
     expect((await waiting).code).toBe('aborted')
+    // The native answer has the whole image in it.
+    const reading = failure(darkroom.tasks.result('task_1', { retriesMax: 0 }))
+    await vi.advanceTimersByTimeAsync(359_000)
+    expect(await Promise.race([reading, Promise.resolve('reads on')])).toBe('reads on')
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect((await reading).code).toBe('no_answer')
     vi.useRealTimers()
   })
 

@@ -20,9 +20,12 @@ export type ImageOptions = CreateOptions & WaitOptions
 
 /** Images: a task is made and waited for in one. */
 export function createImages(caller: Caller) {
-  async function make(request: TaskRequest, options: ImageOptions): Promise<Picture> {
-    const { transport, begin } = caller
-    const repeating = begin(options)
+  async function make(
+    request: TaskRequest,
+    options: ImageOptions,
+    repeating = caller.begin(options),
+  ): Promise<Picture> {
+    const { transport } = caller
     const idempotencyKey = keyOf(options)
     const { task_id: taskId, status } = await submit(transport, request, idempotencyKey, repeating)
     options.onProgress?.({ task_id: taskId, status, progress: 0 })
@@ -39,8 +42,9 @@ export function createImages(caller: Caller) {
     },
     /** Makes an image from a prompt and source images. Throws a `DarkroomError` when the task fails. */
     async edit({ images, ...request }: EditRequest, options: ImageOptions = {}): Promise<Picture> {
-      const input_images = await readSourceImages(images)
-      return make({ ...request, action: 'edit', input_images }, options)
+      const repeating = caller.begin(options)
+      const input_images = await readSourceImages(images, repeating.deadline)
+      return make({ ...request, action: 'edit', input_images }, options, repeating)
     },
     /** Returns the image of a record, such as one that another process waited for. */
     of(task: TaskRecord): Picture {

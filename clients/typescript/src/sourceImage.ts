@@ -1,4 +1,5 @@
 import type { InputImage } from './apiTypes.ts'
+import type { Deadline } from './deadline.ts'
 import { DarkroomError } from './darkroomError.ts'
 import { filesModule } from './runtime.ts'
 
@@ -11,7 +12,7 @@ export type SourceImage =
   | string
   | URL
 
-/** The limits of the API: checked before anything is read or sent. */
+/** The limits of the API: checked before anything is sent, and while a stream is read. */
 const imagesMax = 16
 const imageBytesMax = 20 * 1_048_576
 const allBytesMax = 64 * 1_048_576
@@ -20,9 +21,13 @@ const letters = new TextEncoder().encode(
 )
 const padding = '='.charCodeAt(0)
 
-/** Reads source images into the form of a request. Throws for what the API would refuse, without sending it. */
+/**
+ * Reads source images into the form of a request, within the deadline of the call. Throws for what the API would refuse,
+ * without sending it.
+ */
 export async function readSourceImages(
   sources: readonly SourceImage[],
+  deadline: Deadline,
 ): Promise<readonly InputImage[]> {
   if (sources.length === 0 || sources.length > imagesMax) {
     throw wrong('images', `takes 1 to ${imagesMax} images`)
@@ -31,10 +36,9 @@ export async function readSourceImages(
   let allBytes = 0
   for (const [index, source] of sources.entries()) {
     const param = `images[${index}]`
-    const size = await sizeOf(source)
-    if (size !== undefined && size > imageBytesMax) throw tooLarge(param)
-    const bytes = await bytesOf(source)
-    if (bytes.length > imageBytesMax) throw tooLarge(param)
+    const bytes = await bytesOf(source, param, deadline.signal).catch((error: unknown) => {
+      throw deadline.overBecause() ?? error
+    })
     allBytes += bytes.length
     if (allBytes > allBytesMax) throw wrong('images', 'takes 64 MiB together')
     read.push({ mime_type: typeOf(bytes, param), bytes })
@@ -42,21 +46,45 @@ export async function readSourceImages(
   return read.map(({ mime_type, bytes }) => ({ mime_type, data: base64(bytes) }))
 }
 
-async function sizeOf(source: SourceImage): Promise<number | undefined> {
-  if (source instanceof Blob) return source.size
-  if (source instanceof ReadableStream) return undefined
+async function bytesOf(
+  source: SourceImage,
+  param: string,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  if (source instanceof ReadableStream) return streamed(source, param, signal)
   if (typeof source === 'string' || source instanceof URL) {
-    return (await (await filesModule()).stat(source)).size
+    const { readFile, stat } = await filesModule()
+    const found = await stat(source)
+    // A pipe may never end, and a device has no end.
+    if (!found.isFile()) throw wrong(param, 'is no file')
+    checkSize(found.size, param)
+    return readFile(source, { signal })
   }
-  return source.byteLength
+  checkSize(source instanceof Blob ? source.size : source.byteLength, param)
+  if (source instanceof Blob) return streamed(source.stream(), param, signal)
+  return source instanceof Uint8Array ? source : new Uint8Array(source)
 }
 
-async function bytesOf(source: SourceImage): Promise<Uint8Array> {
-  if (source instanceof Uint8Array) return source
-  if (typeof source === 'string' || source instanceof URL) {
-    return (await filesModule()).readFile(source)
-  }
-  return new Uint8Array(await new Response(source).arrayBuffer())
+async function streamed(
+  stream: ReadableStream<Uint8Array>,
+  param: string,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const pieces: Uint8Array<ArrayBuffer>[] = []
+  let size = 0
+  const kept = new WritableStream<Uint8Array>({
+    write(piece) {
+      size += piece.length
+      checkSize(size, param)
+      pieces.push(new Uint8Array(piece))
+    },
+  })
+  await stream.pipeTo(kept, { signal })
+  return new Uint8Array(await new Blob(pieces).arrayBuffer())
+}
+
+function checkSize(size: number, param: string): void {
+  if (size > imageBytesMax) throw wrong(param, 'has more than 20 MiB')
 }
 
 /** The type of an image by its first bytes. */
@@ -80,10 +108,6 @@ function base64(bytes: Uint8Array): string {
     if (third !== undefined) text[to + 3] = letters[bits & 63] ?? 0
   }
   return new TextDecoder().decode(text)
-}
-
-function tooLarge(param: string): DarkroomError {
-  return wrong(param, 'has more than 20 MiB')
 }
 
 function wrong(param: string, problem: string): DarkroomError {

@@ -1,13 +1,13 @@
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server'
 import { McpServer } from '@modelcontextprotocol/server'
-import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
-import type { Model, TaskRequest } from '../darkroom.ts'
+import type { Model, SourceImage, TaskRequest } from '../darkroom.ts'
+import { openDeadline } from '../deadline.ts'
 import { version } from '../runtime.ts'
 import { readSourceImages } from '../sourceImage.ts'
 import { digestOf } from './purchases.ts'
 import type { ToolCall, ToolWorld } from './waitedTask.ts'
-import { answerTask, failureAnswer, taskOutput } from './waitedTask.ts'
+import { answerTask, failureAnswer, limitsOf, taskOutput } from './waitedTask.ts'
 
 const instructions =
   'Makes and edits images. Each image costs credits (list_models has the prices), and a budget of the API key is your limit. ' +
@@ -48,7 +48,8 @@ export function createMcpServer(world: ToolWorld): McpServer {
     work: (call: ToolCall) => Promise<CallToolResult>,
   ): Promise<CallToolResult> {
     try {
-      return await work({ context, preview, answerAtMs: performance.now() + answerMs })
+      const deadline = openDeadline({ signal: context.mcpReq.signal, timeoutMs: answerMs })
+      return await work({ context, preview, deadline })
     } catch (error) {
       return failureAnswer(error)
     }
@@ -61,26 +62,27 @@ export function createMcpServer(world: ToolWorld): McpServer {
   ): Promise<CallToolResult> {
     return run(context, preview, async (call) => {
       const action = sources === undefined ? 'generate' : 'edit'
-      const { data } = asked === undefined ? await darkroom.models.list() : { data: [] }
+      const { data } =
+        asked === undefined ? await darkroom.models.list(limitsOf(call)) : { data: [] }
       // Without a model the service says that the field is missing.
       const model = asked ?? data.find(({ actions }) => actions.includes(action))?.id ?? ''
-      const images = await Promise.all((sources ?? []).map(bytesOf))
-      const more = sources && { input_images: await readSourceImages(images) }
+      const images = await Promise.all((sources ?? []).map((source) => imageOf(source, call)))
+      const more = sources && { input_images: await readSourceImages(images, call.deadline) }
       const wanted: TaskRequest = { ...fields, model, action, ...more }
       const digest = digestOf([payer, wanted, variation])
       const taskId = await purchases.taskOf(digest, async (idempotencyKey) => {
-        const timeoutMs = Math.max(1, call.answerAtMs - performance.now())
-        const { signal } = context.mcpReq
-        return (await darkroom.tasks.create(wanted, { idempotencyKey, timeoutMs, signal })).task_id
+        const options = { ...limitsOf(call), idempotencyKey }
+        return (await darkroom.tasks.create(wanted, options)).task_id
       })
       return answerTask(world, taskId, call)
     })
   }
 
-  async function bytesOf(source: Source): Promise<Uint8Array> {
-    if ('path' in source) return readFile(source.path)
+  async function imageOf(source: Source, call: ToolCall): Promise<SourceImage> {
+    if ('path' in source) return source.path
     if ('data' in source) return Buffer.from(source.data, 'base64')
-    return darkroom.images.of(await darkroom.tasks.get(source.task_id)).bytes()
+    const task = await darkroom.tasks.get(source.task_id, limitsOf(call))
+    return darkroom.images.of(task).bytes(limitsOf(call))
   }
 
   server.registerTool(
@@ -122,8 +124,8 @@ export function createMcpServer(world: ToolWorld): McpServer {
       annotations: reads,
     },
     (_given, context) =>
-      run(context, false, async () => {
-        const { data } = await darkroom.models.list()
+      run(context, false, async (call) => {
+        const { data } = await darkroom.models.list(limitsOf(call))
         const text = data.map(modelText).join('\n')
         const models = data.map(({ id, actions, sizes }) => ({ id, actions, sizes }))
         return { content: [{ type: 'text', text }], structuredContent: { models } }
@@ -138,8 +140,8 @@ export function createMcpServer(world: ToolWorld): McpServer {
       annotations: reads,
     },
     (_given, context) =>
-      run(context, false, async () => {
-        const { available, held, spent } = (await darkroom.account.get()).credits
+      run(context, false, async (call) => {
+        const { available, held, spent } = (await darkroom.account.get(limitsOf(call))).credits
         const text = `${available} credits available, ${held} held by live tasks, ${spent} spent.`
         const structuredContent = { available, held, spent }
         return { content: [{ type: 'text', text }], structuredContent }

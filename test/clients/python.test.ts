@@ -303,13 +303,15 @@ describe.concurrent('the client of Python', () => {
 
   it('15 follows to the end and no further, and splits events at empty lines alone', async () => {
     const record = { task_id: 'task_1', status: 'failed', error: { message: 'one\u2028two' } }
+    const begun = { ...record, status: 'processing' }
     const { url, count } = await listenAnswering((response) => {
-      response.write(`id: 1\r\ndata: ${JSON.stringify(record)}\r\n\r\n`)
+      response.write(`id: 1\r\ndata: ${JSON.stringify(begun)}\r\n\r\n`)
+      response.write(`id: 2\rdata: ${JSON.stringify(record)}\r\r`)
       setTimeout(() => response.write(': still here\n\n'), 100)
     }, finished)
     const lines = 'return [record async for record in darkroom.tasks.follow("task_1")]'
     const given = { url, secret: 'key' }
-    expect(await python.run('AsyncDarkroom', lines, given)).toEqual([record])
+    expect(await python.run('AsyncDarkroom', lines, given)).toEqual([begun, record])
     expect(count()).toBe(1)
   })
 

@@ -270,13 +270,14 @@ class Events:
         """Returns the records of the events that end in a chunk."""
         if self._limits.left_seconds() == 0:
             raise _knowing(self._limits.over(), self._task_id)
-        *blocks, self._rest = re.split(rb"\r?\n\r?\n", self._rest + chunk)
+        # Lines end with CR, LF or both, and with nothing else that Unicode has.
+        *blocks, self._rest = re.split(rb"(?:\r\n|\n|\r(?!\n)){2}", self._rest + chunk)
         records = [record for block in blocks if (record := self._record_in(block.decode())) is not None]
         self.has_ended = any(has_ended(record) for record in records)
         return records
 
     def _record_in(self, block: str) -> TaskRecord | None:
-        lines = [re.fullmatch(r"(\w+): ?(.*)", line) for line in re.split(r"\r?\n", block)]
+        lines = [re.fullmatch(r"(\w+): ?(.*)", line) for line in re.split(r"\r\n|\r|\n", block)]
         fields = [line.groups() for line in lines if line is not None]
         data = "\n".join(value for name, value in fields if name == "data")
         if data == "":

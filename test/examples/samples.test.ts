@@ -10,6 +10,7 @@ import { redPixelPng } from '../support/images.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { until } from '../support/timing.ts'
 import { tempFolder } from '../support/tempFolder.ts'
+import { listen } from '../support/upstream/testServers.ts'
 
 type Operation = { readonly id: string }
 type Samples = Readonly<Record<string, string>>
@@ -101,6 +102,10 @@ describe('the samples of the reference', () => {
         const ends = ['cancelTask', 'deleteTask'].includes(operation.id)
         return line(file, ends ? cancelled : ended)
       })
+      // As with ASSET_REDIRECT.
+      const image = await listen((_request, response) => {
+        response.writeHead(302, { location: assetUrl }).end()
+      })
       writeFileSync(join(cwd, `all.${ending}`), lines.join('\n'))
       const env = {
         PATH,
@@ -108,7 +113,7 @@ describe('the samples of the reference', () => {
         ...useClientsIn(cwd),
         DARKROOM_API_KEY: secret,
         MODEL: 'familya-3.1-flash-image',
-        ASSET_URL: assetUrl,
+        ASSET_URL: image,
         WEBHOOK_ID: webhookId,
         DELIVERY_ID: deliveryId,
       }

@@ -65,7 +65,9 @@ function curlOf({ method, address, needsKey, headers, isForm, isSigned, data }) 
   ]
   const verb = method === 'GET' ? '' : ` -X ${method}`
   const url = variablesIn(address, (name) => `$${name}`)
-  return [`curl -sS --fail-with-body${verb} "${url}"`, ...options].join(' \\\n  ')
+  // An image may redirect to a bucket.
+  const follow = isSigned ? 'L' : ''
+  return [`curl -sS${follow} --fail-with-body${verb} "${url}"`, ...options].join(' \\\n  ')
 }
 
 /** @param {Sample} sample */
@@ -110,6 +112,8 @@ function pythonOf({ method, address, needsKey, headers, isForm, isSigned, data }
     ...(sent.length > 0 ? [`    headers={\n        ${sent.join(',\n        ')},\n    },\n`] : []),
     ...(data === undefined ? [] : [`    ${isForm ? 'data' : 'json'}=${body},\n`]),
     ...(isForm ? ['    files={"image": open("source.png", "rb")},\n'] : []),
+    // An image may redirect to a bucket.
+    ...(isSigned ? ['    follow_redirects=True,\n'] : []),
   ]
   return [
     'import os\n\nimport httpx\n\n',

@@ -83,8 +83,8 @@ export function actAs({ account, secret }: Owner, { apis, chance, add, over }: W
   async function listen(task: string, observer: string): Promise<void> {
     let [last, isOver] = ['', false]
     const isDone = () => isOver || over.aborted
-    // An event may tell what was long ago, but later than the event before it.
-    let from = Date.now()
+    // An event may have been on its way for long: it can tell what was at any moment since this one.
+    const from = Date.now()
     while (!isDone()) {
       const signal = AbortSignal.any([over, AbortSignal.timeout(imageMsMax)])
       const headers = { authorization, ...(last && { 'last-event-id': last }) }
@@ -95,7 +95,6 @@ export function actAs({ account, secret }: Owner, { apis, chance, add, over }: W
           isOver ||= isEnded(record)
           const told = { from, at: Date.now(), status: 200, record: seenOf(record) }
           add({ type: 'read', account, observer, task, ...told })
-          from = told.at
         }),
       )
       await read.catch(() => undefined)

@@ -29,10 +29,13 @@ const pages = {
   balance: '/v1/account',
   'all tasks': '/admin/v1/tasks',
   'failed tasks': '/admin/v1/tasks?status=failed',
-  overview: '/admin/v1/overview',
 }
-/** Sums over a day of every account take as long as that day has tasks. */
-const sums = { usage: '/v1/usage', 'all usage': '/admin/v1/usage' }
+/** Sums over every account take as long as their days have tasks: those of today for the overview, else of a month. */
+const sums = {
+  usage: '/v1/usage',
+  overview: '/admin/v1/overview',
+  'all usage': '/admin/v1/usage',
+}
 
 /** Each request, the purge and the check of the ledger beside many finished tasks, and without them. */
 export const longHistory: BenchCase = {
@@ -58,7 +61,8 @@ export const longHistory: BenchCase = {
       await p50s(service, places)
       const before = await p50s(service, places)
       const secondsToInsert = (await timed(() => insertHistory(service, owners, tasks))) / 1000
-      await vacuum(service)
+      // A history that grew over weeks was vacuumed long ago. This one would be vacuumed during the measurement.
+      await runLong(service, 'vacuum (analyze)')
       const { rows } = await service.pool.query<{ table: string; mib: number }>(sizesSql)
       figure('time to insert', secondsToInsert, 's')
       for (const { table, mib } of rows) figure(`table ${table} with its indexes`, mib, 'MiB')
@@ -152,7 +156,8 @@ async function p50s(
 async function purgeBesideCalls({ figure }: BenchWorld, service: BenchService): Promise<void> {
   const calls = () => loadOf(500, 4, generationShot(service))
   const alone = await calls()
-  await service.pool.query(
+  await runLong(
+    service,
     `update task set purge_at = now() where task_id in (select task_id from task
      where completed_at is not null order by created_at limit ${purged})`,
   )
@@ -190,13 +195,10 @@ async function checkLedger({ figure, pidOf }: BenchWorld, admin: string): Promis
   figure('  the largest process of PostgreSQL', Math.max(...peaks), 'MiB')
 }
 
-/**
- * A history that grew over weeks was vacuumed long ago. This one would be vacuumed during the measurement.
- * The pool of the service limits the time of a statement, so this takes a connection of its own.
- */
-async function vacuum({ databaseUrl }: BenchService): Promise<void> {
+/** Runs a statement over a connection of its own, because the pool of the service limits the time of each. */
+async function runLong({ databaseUrl }: BenchService, statement: string): Promise<void> {
   const client = new Client(databaseUrl)
   await client.connect()
-  await client.query('vacuum (analyze)')
+  await client.query(statement)
   await client.end()
 }

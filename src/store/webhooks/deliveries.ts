@@ -65,8 +65,8 @@ export async function redeliver(
 
 /**
  * Inserts a delivery of `webhook.test`. Test deliveries belong to no task, so no purge deletes them: the oldest
- * ended ones beyond `testDeliveriesMax` are deleted here, and the last ones with the webhook. Returns `disabled` when the webhook is not active, and
- * `too_many` when that many tests are pending.
+ * ended ones beyond `testDeliveriesMax` are deleted here, and the last ones with the webhook. Returns `disabled` when
+ * the webhook is not active, and `too_many` when that many tests are pending.
  */
 export async function insertTestDelivery(
   pool: Pool,

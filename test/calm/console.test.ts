@@ -161,6 +161,22 @@ describe('the console', () => {
     expect((await below()).rows).toEqual([{ params: { below: 500 } }, { params: { below: null } }])
   })
 
+  it('shows the view that is asked for in the moment in which the menu comes', async () => {
+    await world.inConsole(async ({ page, press }) => {
+      await press('Forget key')
+      await page.evaluate(`
+        new MutationObserver((_changes, watch) => {
+          if (document.querySelector('nav.views') === null) return
+          watch.disconnect()
+          history.pushState(null, '', '#/channels')
+          dispatchEvent(new PopStateEvent('popstate'))
+        }).observe(document.body, { childList: true, subtree: true })`)
+      await page.locator('#key').fill(adminSecrets.boss)
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'Channels' }).waitFor()
+    })
+  })
+
   it("shows a channel that declines much, with the status and the vendor's code", async () => {
     const { taskId } = await failedTask()
     const name = `declining-${Date.now()}`

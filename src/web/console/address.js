@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 /**
  * What the page shows, as its address says it after `#`: `/tasks/task_1?status=failed`. So every view can be shared, and
@@ -60,7 +60,8 @@ export function go(link, { replace = false } = {}) {
 /** Returns the address now, and draws again when it changes. */
 export function useAddress() {
   const [address, setAddress] = useState(readAddress)
-  useEffect(() => {
+  // Before the browser paints: who clicks as soon as the menu is seen would otherwise wait for a view that never comes.
+  useLayoutEffect(() => {
     const change = () => setAddress(readAddress())
     addEventListener('popstate', change)
     return () => removeEventListener('popstate', change)

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
 import { Gauge } from 'prom-client'
+import { withTimeout } from '../domain/withTimeout.ts'
 import type { GaugeValue } from '../store/sampleState.ts'
 
 export type GaugeSources = {
@@ -9,9 +10,15 @@ export type GaugeSources = {
   readonly takesWrites: () => Promise<boolean>
   /** Absent in a process that starts no workflows. */
   readonly startQueueDepth?: () => number
-  /** Reads the state of the installation. When it fails, its gauges are missing from the answer. */
+  /** Reads the state of the installation. When it fails or takes long, its gauges are missing from the answer. */
   readonly state: () => Promise<readonly GaugeValue[]>
 }
+
+/**
+ * Limit for the state. Prometheus waits 10 s for all metrics by default: when PostgreSQL is stopped, the gauge that says so
+ * must still come.
+ */
+const stateMsMax = 3_000
 
 /** The gauges of the installation (`src/store/sampleState.ts`): name, help and labels. */
 const stateGauges: readonly (readonly [name: string, help: string, ...labels: string[]])[] = [
@@ -65,7 +72,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): () => P
     for (const [state, count] of Object.entries(sources.pool())) pool.set({ state }, count)
     depth?.set(startQueueDepth?.() ?? 0)
     writable.set((await sources.takesWrites()) ? 1 : 0)
-    const sample = await sources.state().catch(() => undefined)
+    const sample = await withTimeout(stateMsMax, sources.state).catch(() => undefined)
     up.set(sample === undefined ? 0 : 1)
     for (const each of ofState) {
       // `reset` alone would leave a 0 in a gauge without labels, although nothing is known.

@@ -44,8 +44,11 @@ describe('the state of the installation', () => {
     return text.split('\n').filter((line) => line.startsWith('darkroom_'))
   }
 
-  it('is missing, and not zero, while PostgreSQL cannot be read', async () => {
-    const lines = await linesOf(() => Promise.reject(new Error('PostgreSQL is away')))
+  it.each([
+    ['cannot be read', () => Promise.reject(new Error('PostgreSQL is away'))],
+    ['does not answer in the time that Prometheus has', () => new Promise<never>(() => {})],
+  ])('is missing, and not zero, while PostgreSQL %s', async (_what, state) => {
+    const lines = await linesOf(state)
     expect(lines).toContain('darkroom_state_sample_up 0')
     expect(lines).toContain('darkroom_blob_store_writable 0')
     expect(lines).toContain('darkroom_pool_connections{state="idle"} 1')

@@ -32,6 +32,9 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
     )
   }
   const { session } = required(databasesOf(config), 'DATABASE_URL')
+  const parts = createOperatorParts(config, inheritedEnvironment())
+  // A wrong operator's file ends the start, because later the log would not say what is wrong with it.
+  parts.channels()
   const stores = await openStores(config, log, {
     database: session,
     applicationName: 'darkroom-admin',
@@ -39,7 +42,6 @@ export async function startAdmin(config: Config, log: Logger): Promise<RunningPr
     statementTimeoutMs,
   })
   const { pool, blobs } = stores
-  const parts = createOperatorParts(config, inheritedEnvironment())
   const look = createReadiness(stores)
   const variants = createVariants({
     blobs,

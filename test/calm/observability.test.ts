@@ -80,6 +80,18 @@ describe('the metrics in alerts and dashboard', () => {
     expect(unknownOf(written)).toEqual([])
   })
 
+  it('count no probe of health as a request that went well', async () => {
+    const shares = (await alertExpressions()).flatMap(
+      (expression) => expression.match(/darkroom_http_requests_total\{[^}]*\}/g) ?? [],
+    )
+    expect(shares).toHaveLength(2)
+    for (const share of shares) {
+      const [, left] = /route!~"([^"]+)"/.exec(share) ?? []
+      const matching = new RegExp(`^(?:${left})$`)
+      expect(['/healthz', '/readyz'].every((route) => matching.test(route))).toBe(true)
+    }
+  })
+
   it('include every metric of Darkroom: none is exposed without a panel', async () => {
     const shown = new Set(
       (await dashboardExpressions()).flatMap(selectorsOf).map(({ metric }) => metric),

@@ -78,6 +78,8 @@ const sets = {
         { ...channel, timeoutSeconds: 900.5 },
         { ...channel, name: 'c', timeoutSeconds: 60 },
       ],
+      models: [{ name: 'print-3', like: 'familyb-image-2-vip' }],
+      prices: [{ model: 'print-3', credits: 90 }],
     },
   },
   'Temporal Cloud': {
@@ -363,6 +365,17 @@ describe.skipIf(!hasHelm)("Darkroom's chart", () => {
     expect(JSON.stringify(render(sets.everything).pod('api'))).toContain('"command":["sleep","20"]')
     // Without it, a SIGTERM that comes while Node begins is lost.
     expect(render(sets.minimal).pod('worker')['shareProcessNamespace']).toBe(true)
+  })
+
+  it('upgrades in two steps: a tag of the API or the workers counts before a digest of the image', () => {
+    const images = (image: object, workerTag: string) => {
+      const { pod } = render({ ...minimal, image, worker: { tag: workerTag } })
+      return ['api', 'worker'].map((name) => pod(name).containers[0]['image'])
+    }
+    const digest = `sha256:${'a'.repeat(64)}`
+    expect(images({ digest }, '1.2.3')).toEqual([`darkroom@${digest}`, 'darkroom:1.2.3'])
+    expect(images({ digest, tag: '2.0.0' }, '')).toEqual(Array(2).fill(`darkroom@${digest}`))
+    expect(images({ tag: '2.0.0' }, '1.2.3')).toEqual(['darkroom:2.0.0', 'darkroom:1.2.3'])
   })
 
   it('puts workers on no spot node, tells autoscalers of nodes to leave them, and spreads pods over nodes and zones', () => {

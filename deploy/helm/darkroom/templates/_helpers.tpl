@@ -79,8 +79,10 @@ topologySpreadConstraints:
 
 {{- define "darkroom.container" -}}
 {{- $image := .root.Values.image -}}
-{{- $tag := printf ":%s" (.values.tag | default $image.tag | default .root.Chart.AppVersion) -}}
-image: {{ $image.repository }}{{ $image.digest | empty | ternary $tag (printf "@%s" $image.digest) }}
+{{- $own := .values.tag | empty | ternary "" (printf ":%s" .values.tag) -}}
+{{- $digest := $image.digest | empty | ternary "" (printf "@%s" $image.digest) -}}
+{{- $tag := printf ":%s" ($image.tag | default .root.Chart.AppVersion) -}}
+image: {{ $image.repository }}{{ $own | default $digest | default $tag }}
 imagePullPolicy: {{ $image.pullPolicy }}
 securityContext:
   allowPrivilegeEscalation: false

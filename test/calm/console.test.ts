@@ -173,7 +173,7 @@ describe('the console', () => {
         }).observe(document.body, { childList: true, subtree: true })`)
       await page.locator('#key').fill(adminSecrets.boss)
       await page.keyboard.press('Enter')
-      await page.getByRole('heading', { name: 'Channels' }).waitFor()
+      await expect.poll(() => page.locator('main h2').innerText()).toBe('Channels')
     })
   })
 

@@ -11,9 +11,9 @@ export default defineConfig({
     pool: 'forks',
     globalSetup: ['test/support/stack/globalSetup.ts'],
     setupFiles: ['test/support/openapi/checkAnswers.ts'],
-    // Tests mostly wait for Temporal, for upstreams and for processes to start. With three workers, two cores were idle for
-    // a third of a run.
-    maxWorkers: 4,
+    // Tests mostly wait for Temporal, for upstreams and for processes to start. With four workers, two cores were idle for a
+    // tenth of a run.
+    maxWorkers: 5,
     // PostgreSQL and Temporal are real and can be slow on a small machine.
     testTimeout: 90_000,
     hookTimeout: 120_000,

@@ -437,7 +437,8 @@ describe.concurrent('an image is bought once, and arrives, with the TypeScript c
     const { secret } = await service.account()
     const PORT = String(await freePort())
     const first = await service.startApi({ PORT })
-    const darkroom = new Darkroom({ baseUrl: first.url, apiKey: secret })
+    // With short pauses and many of them, so that it outlives a start that is slow.
+    const darkroom = new Darkroom({ baseUrl: first.url, apiKey: secret, retriesMax: 30 })
     const prompt = 'restarted [sim:hold]'
     const making = darkroom.images.generate({ model, prompt })
     await service.simulator.waitForCalls(1, { prompt })

@@ -1,9 +1,10 @@
-import { peakMiB } from '../../test/support/service/processUsage.ts'
+import { paddedPng } from '../../test/support/images.ts'
+import { mebibyte, peakMiB } from '../../test/support/service/processUsage.ts'
 import type { ServiceOptions } from '../../test/support/service/testService.ts'
 import type { BenchCase, BenchService, BenchWorld, Generation } from '../support/benchWorld.ts'
-import { generationShot, imageBytes } from '../support/benchWorld.ts'
+import { generationBody, generationShot, imageBytes } from '../support/benchWorld.ts'
 import type { Load, Shot } from '../support/load.ts'
-import { loadFor, loadOf } from '../support/load.ts'
+import { loadFor, loadOf, shoot } from '../support/load.ts'
 import { cpuMs } from '../support/processes.ts'
 import type { Goal } from '../support/runBench.ts'
 
@@ -12,6 +13,8 @@ type Calls = {
   /** The service of the case, instead of the shared one. */
   readonly own?: ServiceOptions
   readonly image?: Generation
+  /** The calls edit an image of so many bytes. */
+  readonly editedBytes?: number
   /** The calls come from so many accounts in turn. Default 1. */
   readonly accounts?: number
   /** So many calls, instead of as many as are answered in ten seconds. */
@@ -34,6 +37,7 @@ export const synchronous: readonly BenchCase[] = [
     image: large,
     goals: { calls: atLeast(90), API: atMost(350), worker: atMost(350) },
   }),
+  calls('edit-4mib', 'one at a time, an edit of 4 MiB', 1, { editedBytes: 4 * mebibyte }),
   calls('sync-200', '200 callers at once of a model that takes 2 s', 200, {
     image: { latencyMs: 2_000 },
     count: 1_000,
@@ -54,11 +58,13 @@ const failuresShown = 3
 
 /** A case of synchronous calls from `connections` clients, each of which waits for its answer. */
 function calls(name: string, what: string, connections: number, given: Calls): BenchCase {
-  const { own, image, accounts = 1, count, goals = {} } = given
+  const { own, image, editedBytes, accounts = 1, count, goals = {} } = given
   const run = async (world: BenchWorld) => {
     const { quick, shared, startService, figure } = world
     const service = own === undefined ? await shared() : await startService(own)
-    const shot = await shotOf(service, image, accounts)
+    const shot = await (editedBytes === undefined
+      ? shotOf(service, image, accounts)
+      : editShot(service, editedBytes))
     let failed = 0
     const counted: Shot = (agent, n) =>
       shot(agent, n).catch((error: unknown) => {
@@ -96,6 +102,20 @@ async function shotOf(
     generationShot({ url: service.url, headers }, image),
   )
   return async (agent, n) => shots[n % shots.length]?.(agent, n)
+}
+
+/** Returns a shot that edits one image, in a form as OpenAI's SDKs send it. */
+async function editShot({ url, headers }: BenchService, bytes: number): Promise<Shot> {
+  const form = new FormData()
+  for (const [name, text] of Object.entries(JSON.parse(generationBody())))
+    form.set(name, String(text))
+  form.set('image', new Blob([paddedPng(bytes)], { type: 'image/png' }), 'image.png')
+  const written = new Response(form)
+  const sent = {
+    headers: { ...headers, 'content-type': written.headers.get('content-type') ?? '' },
+    body: Buffer.from(await written.arrayBuffer()),
+  }
+  return (agent) => shoot(agent, `${url}/v1/images/edits`, sent)
 }
 
 /** Runs a load. Shows its figures, the CPU time of each part for a call, and the memory of API and worker. */

@@ -23,5 +23,5 @@ RUN node -e "import('./src/temporal/worker/workflowBundle.ts').then((m) => m.wor
 USER 1000:1000
 # src/dev/serviceEnvironment.ts says why.
 ENV MALLOC_ARENA_MAX=2
-ENTRYPOINT ["node", "--max-semi-space-size=4", "--v8-pool-size=1"]
-CMD ["--heap-growing-percent=100", "src/api.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "--v8-pool-size=1", "--heap-growing-percent=100"]
+CMD ["src/api.ts"]

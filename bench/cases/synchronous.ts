@@ -109,7 +109,7 @@ async function editShot({ url, headers }: BenchService, bytes: number): Promise<
   const form = new FormData()
   for (const [name, text] of Object.entries(JSON.parse(generationBody())))
     form.set(name, String(text))
-  form.set('image', new Blob([paddedPng(bytes)], { type: 'image/png' }), 'image.png')
+  form.set('image', new Blob([paddedPng(bytes, 0)], { type: 'image/png' }), 'image.png')
   const written = new Response(form)
   const sent = {
     headers: { ...headers, 'content-type': written.headers.get('content-type') ?? '' },

@@ -116,12 +116,7 @@ export async function startInstallation(launch: Launch) {
     ),
   }
   const startService = (host: Host, name: ServiceName) =>
-    startNode(
-      host,
-      [...serviceNodeFlags[name], `src/${name}.ts`],
-      answers(host, '/readyz'),
-      environment,
-    )
+    startNode(host, [...serviceNodeFlags, `src/${name}.ts`], answers(host, '/readyz'), environment)
 
   const simulator = `src/dev/simulator/simulator.ts --tiny --latency 100-3000 --host ${addressOf('upstream')}`
   const ways = hosts.map((host) => [detourPortTo(host), serverOf(host)])

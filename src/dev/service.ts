@@ -34,7 +34,7 @@ export async function startService(
       {
         name: titles[name],
         file: process.execPath,
-        args: [...serviceNodeFlags[name], script, '--exit-with-parent'],
+        args: [...serviceNodeFlags, script, '--exit-with-parent'],
         env: { ...serviceAllocator, ...processEnvironment(name, environment) },
         isOurs: true,
         faultOf: async () => {

@@ -210,7 +210,7 @@ describe.skipIf(!hasHelm).each(Object.entries(sets))(
         )
         // The image's entry point has the flags that all share.
         expect([...(textOf('Dockerfile').match(/--[\w-]+=\d+(?=")/g) ?? []), ...args]).toEqual(
-          expect.arrayContaining([...serviceNodeFlags[name], `src/${name}.ts`]),
+          expect.arrayContaining([...serviceNodeFlags, `src/${name}.ts`]),
         )
       },
     )

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { serviceAllocator } from '../../src/dev/serviceEnvironment.ts'
+import { serviceAllocator, serviceNodeFlags } from '../../src/dev/serviceEnvironment.ts'
 import { inMemoryBytesMax } from '../../src/upstream/answerBody.ts'
 import { paddedPng } from '../support/images.ts'
 import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
@@ -25,8 +25,7 @@ describe('large answers', () => {
     const image = paddedPng(33 * mebibyte, 1)
     const url = await answering([image])
     const script = fileURLToPath(new URL('manyLargeAnswers.ts', import.meta.url))
-    const flags = ['--max-semi-space-size=4', '--v8-pool-size=1']
-    const args = [...flags, script, url, tempFolder(), tempFolder(), '8']
+    const args = [...serviceNodeFlags, script, url, tempFolder(), tempFolder(), '8']
     const env = { ...process.env, ...serviceAllocator }
     const { stdout } = await run(process.execPath, args, { env })
     const { sizes, peakMiB }: { sizes: number[]; peakMiB: number } = JSON.parse(stdout)

@@ -159,7 +159,7 @@ export async function startDarkroomProcess(
     script: `src/${name}.ts`,
     checkout,
     args: alone ? [] : ['--exit-with-parent'],
-    nodeFlags: serviceNodeFlags[name],
+    nodeFlags: serviceNodeFlags,
     environment,
     logPath: join(folder, `${name}-${port}.log`),
     readyUrl: `${url}/readyz`,

@@ -47,7 +47,7 @@ export async function use(signal: AbortSignal): Promise<Task['status']> {
   for await (const { task_id } of darkroom.tasks.list({ status: 'failed' })) task_id.length
   for await (const record of darkroom.tasks.follow('task_1')) record.credits_charged
   const event = await darkroom.webhooks.unwrap('', new Headers(), 'whsec_')
-  if (event.type === 'key.budget_reached') event.data.percent.toFixed()
+  if (event.type === 'key.budget_reached') event.data.budget.split('/')
   const blob = new Blob([await picture.variant({ width: 512, format: 'webp' }).bytes()])
   // @ts-expect-error No such field.
   await darkroom.images.generate({ model, prompt: '', sizes: '1x1' }).catch((error: unknown) => {

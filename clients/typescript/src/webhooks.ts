@@ -28,7 +28,8 @@ export type WebhookEvent = { readonly timestamp: string } & (
       readonly type: 'key.budget_reached'
       readonly data: {
         readonly key_id: string
-        readonly budget: number
+        /** Credits and period, such as `5000/day`. */
+        readonly budget: string
         readonly used: number
         readonly percent: number
       }

@@ -40,6 +40,7 @@ const longFaults = [
   'delay ms=32000',
   'delay ms=36000',
   'delay ms=38000',
+  'delay ms=80000',
   '429 retry-after=6 times=1',
   '503 retry-after=9 times=1',
 ]

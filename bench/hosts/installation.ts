@@ -39,7 +39,7 @@ export type Installation = Awaited<ReturnType<typeof startInstallation>>
 
 export const keyPepper = 'hosts:pepper-of-the-hosts-0123456789'
 /** Of a call of the upstream. The longest one takes 36 s. */
-const timeoutSeconds = 40
+const timeoutSeconds = 90
 const answerMsMax = 2_000
 
 /** Starts everything, each part on a host of its own, with all data in the folder. */

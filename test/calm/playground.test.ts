@@ -1,8 +1,11 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { newTaskOwner } from '../support/database/insertEndedTasks.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { redPixelPng } from '../support/images.ts'
+import { tempFolder } from '../support/tempFolder.ts'
 import { seriousProblems, visit } from '../support/web/browser.ts'
 import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
 import { studioOf } from '../support/web/studio.ts'
@@ -29,6 +32,17 @@ const pasteAndDrop = `
     const Kind = type === 'paste' ? ClipboardEvent : DragEvent
     document.body.dispatchEvent(new Kind(type, { [field]: transfer, bubbles: true }))
   }`
+
+/** Drops a folder, which looks like a file that cannot be read, and an image. */
+const dropFolder = `{
+  const folder = new File([], 'a folder')
+  folder.slice = () => ({ arrayBuffer: () => Promise.reject(new Error('a folder')) })
+  const bytes = Uint8Array.from(atob('${redPixelPng.toString('base64')}'), (each) => each.charCodeAt(0))
+  const event = new DragEvent('drop', { bubbles: true })
+  const files = [folder, new File([bytes], 'beside.png')]
+  Object.defineProperty(event, 'dataTransfer', { value: { files } })
+  document.body.dispatchEvent(event)
+}`
 
 describe('the playground', () => {
   it('says what an image costs, makes it, and charges exactly that [pages-3]', async () => {
@@ -210,10 +224,43 @@ describe('the playground', () => {
       await page.getByRole('button', { name: 'Remove dropped.png' }).click()
       await add(files(['text.png', Buffer.from('no image')]))
       await see('text.png is not a PNG, JPEG or WebP image.')
+      await page.evaluate(dropFolder)
+      await see('a folder is not a PNG, JPEG or WebP image.')
+      await page.getByRole('button', { name: 'Remove beside.png' }).waitFor()
       const many = Array.from({ length: 16 }, (_, i) => [`${i}.png`, redPixelPng] as const)
       await add(files(...many))
       await submit(web, 'too many')
       await see('input_images')
+    })
+  })
+
+  it('says that a source image is gone from the disk, and takes another', async () => {
+    const path = join(tempFolder(), 'gone.png')
+    await writeFile(path, redPixelPng)
+    await world.inStudio(async ({ page, image, submit, press, see }) => {
+      await page.locator('.drop input').setInputFiles(path)
+      await page.getByRole('button', { name: 'Remove gone.png' }).waitFor()
+      await rm(path)
+      await submit(web, 'of what is gone')
+      await see(/^A source image cannot be read/)
+      await press('Remove gone.png')
+      const other = { name: 'other.png', mimeType: 'image/png', buffer: redPixelPng }
+      await page.locator('.drop input').setInputFiles(other)
+      await submit(web, 'of what is there')
+      await image.waitFor()
+      expect(await world.calls('of what is there')).toMatchObject([{ images: [{}] }])
+    })
+  })
+
+  it('keeps the form when the image to edit cannot be read', async () => {
+    await world.inStudio(async ({ page, prompt, image, submit, press, see }) => {
+      await submit(web, 'a lost image')
+      await image.waitFor()
+      const gone = { status: 404, json: { error: { message: 'The image is gone.' } } }
+      await page.route('**/playground/assets/**', (route) => route.fulfill(gone))
+      await press('Edit this')
+      await see('The image is gone.')
+      expect(await prompt.inputValue()).toBe('a lost image')
     })
   })
 })
@@ -240,6 +287,7 @@ describe('the page', () => {
     await page.locator('#key:focus').waitFor()
     let paintedMs = await page.evaluate<number>(painted)
     const total = (await Promise.all(bytes)).reduce((sum, each) => sum + each, 0)
+    page.removeAllListeners('requestfinished')
     expect(bytes.length).toBeGreaterThan(20)
     expect(total).toBeLessThan(160 * 1024)
     // On a busy machine, one of five visits may take longer. Each visit loads all files again.
@@ -336,6 +384,33 @@ describe('the page', () => {
       await expect.poll(() => tiles.count()).toBe(25)
       await page.getByRole('button', { name: /expired/ }).click()
       await stage.getByText('The image is no longer kept.').waitFor()
+    }, owner)
+  })
+
+  it('leaves no gap before a task that is kept on display, nor after many that came from elsewhere', async () => {
+    const { owner, insert } = await newTaskOwner(service)
+    const ended = { status: 'failed', every: '1 minute' } as const
+    await insert({ ...ended, count: 60, at: '2026-01-01' })
+    await world.inStudio(async ({ page, tiles, press, submit, see }) => {
+      await expect.poll(() => tiles.count()).toBe(24)
+      await press('Show older ones')
+      await expect.poll(() => tiles.count()).toBe(48)
+      await tiles.last().getByRole('button').click()
+      await page.reload()
+      await expect.poll(() => tiles.count()).toBe(25)
+      await press('Show older ones')
+      await expect.poll(() => tiles.count()).toBe(48)
+      await press('Show older ones')
+      await expect.poll(() => tiles.count()).toBe(60)
+      const refuse = { status: 400, json: { error: { message: 'Refused.' } } }
+      await page.route('**/v1/images/tasks', (route) => route.fulfill(refuse), { times: 1 })
+      await submit(web, 'refused')
+      await see('Refused.')
+      await insert({ ...ended, count: 30, at: '2026-01-02' })
+      await press('Close')
+      await expect.poll(() => tiles.count()).toBe(84)
+      await press('Show older ones')
+      await expect.poll(() => tiles.count()).toBe(90)
     }, owner)
   })
 })

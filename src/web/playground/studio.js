@@ -7,6 +7,7 @@ import { Composer } from './form/composer.js'
 import { EmptyStage } from './results/emptyStage.js'
 import { Gallery } from './results/gallery.js'
 import { emptyDraft } from './form/models.js'
+import { callApi } from '../shared/callApi.js'
 import { keep, recall } from '../shared/session.js'
 import { SubmissionNotice } from './results/submissionNotice.js'
 import { TaskStage } from './results/taskStage.js'
@@ -95,14 +96,14 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
   async function editThis() {
     const image = imageAddress(record)
     if (record === undefined || image === undefined) return
-    const blob = await fetch(image)
-      .then((response) => response.blob())
-      .catch(() => undefined)
-    if (blob === undefined) return
+    const answer = await callApi(apiKey, image, { read: (response) => response.blob() })
+    const title = words.playground.notOpened
+    setRefusal(answer.ok ? undefined : { title, failure: answer.failure })
+    if (!answer.ok) return
     const canEdit = (/** @type {Model} */ { actions }) => actions.includes('edit')
     const editor = canEdit(model) ? model : (models.find(canEdit) ?? model)
     setDraft({ ...draft, model: editor.id, action: 'edit', prompt: '' })
-    void sources.add([{ name: words.playground.imageAbove, blob }], true)
+    void sources.add([{ name: words.playground.imageAbove, blob: answer.value }], true)
     prompt.current?.focus()
   }
 

@@ -14,7 +14,8 @@ export function useSources() {
     /** @type {string[]} */
     const refused = []
     for (const file of files) {
-      const mimeType = await imageType(file.blob)
+      // A folder that is dropped looks like a file that cannot be read.
+      const mimeType = await imageType(file.blob).catch(() => undefined)
       if (mimeType) images.push({ ...file, mimeType })
       else refused.push(words.playground.notAnImage(file.name))
     }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { words } from 'words'
 import { submitTask } from '../calls/api.js'
 import { pause } from '../../shared/repeat.js'
 import { randomName } from '../../shared/session.js'
@@ -14,6 +15,9 @@ import { submitBody } from '../form/sourceImages.js'
  *   | { readonly phase: 'waiting', readonly failure: Failure, readonly untilMs: number }
  *   | { readonly phase: 'stopped' | 'refused', readonly failure: Failure }} SubmissionState
  */
+
+/** @type {Failure} */
+const notRead = { status: 0, message: words.playground.notRead, mayRepeat: false }
 
 /** How often a submit is tried before the user must decide. The waits add up to three and a half minutes. */
 const triesMax = 12
@@ -39,15 +43,17 @@ export function useSubmission(apiKey, onAccepted) {
   /**
    * @param {string} idempotencyKey
    * @param {ImageRequest} request
-   * @param {readonly SourceImage[]} sources
+   * @param {Promise<Blob | undefined>} reading the body, read once: a repeat must send what the first try sent
    */
-  async function send(idempotencyKey, request, sources) {
+  async function send(idempotencyKey, request, reading) {
     current.current.stop.abort()
     const { signal } = (current.current.stop = new AbortController())
-    current.current.repeat = () => void send(idempotencyKey, request, sources)
+    current.current.repeat = () => void send(idempotencyKey, request, reading)
     for (let tries = 1; ; tries += 1) {
       enter({ phase: 'sending' })
-      const body = await submitBody(request, sources)
+      const body = await reading
+      if (signal.aborted) return
+      if (body === undefined) return enter({ phase: 'refused', failure: notRead })
       const answer = await submitTask(apiKey, idempotencyKey, body, signal)
       if (signal.aborted) return
       if (answer.ok) {
@@ -80,7 +86,9 @@ export function useSubmission(apiKey, onAccepted) {
      * @param {readonly SourceImage[]} sources
      */
     submit: (request, sources) => {
-      if (!busy.current) void send(randomName(), request, sources)
+      if (busy.current) return
+      const reading = submitBody(request, sources).catch(() => undefined)
+      void send(randomName(), request, reading)
     },
     /** Repeats now what was not answered. */
     repeat: () => current.current.repeat(),

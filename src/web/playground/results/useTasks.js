@@ -9,6 +9,17 @@ import { isLive } from '../calls/watchTask.js'
 
 /** @typedef {ReturnType<typeof useTasks>} Tasks */
 
+/**
+ * What is listed without a gap: from `firstId` to `lastId`. Other records come one by one, and may be older.
+ * @typedef {{
+ *   readonly loading: boolean,
+ *   readonly hasMore: boolean,
+ *   readonly firstId?: string | undefined,
+ *   readonly lastId?: string | undefined,
+ *   readonly failure?: Failure | undefined,
+ * }} Page
+ */
+
 /** @type {Readonly<Record<string, ImageRequest>>} */
 const noRequests = {}
 
@@ -26,12 +37,7 @@ const requestsMax = 100
 export function useTasks(apiKey, shownId) {
   const [records, setRecords] = useState(/** @type {Readonly<Record<string, TaskRecord>>} */ ({}))
   const [requests, setRequests] = useState(recall('requests', noRequests))
-  const [page, setPage] = useState(
-    /** @type {{ readonly loading: boolean, readonly hasMore: boolean, readonly failure?: Failure }} */ ({
-      loading: true,
-      hasMore: false,
-    }),
-  )
+  const [page, setPage] = useState(/** @type {Page} */ ({ loading: true, hasMore: false }))
   const put = (/** @type {readonly TaskRecord[]} */ added) =>
     setRecords((now) => ({
       ...now,
@@ -40,12 +46,20 @@ export function useTasks(apiKey, shownId) {
   const order = Object.values(records).toSorted((a, b) => b.created_at.localeCompare(a.created_at))
 
   const load = async (/** @type {string | undefined} */ after) => {
-    setPage({ loading: true, hasMore: page.hasMore })
+    setPage((now) => ({ ...now, loading: true, failure: undefined }))
     const answer = await listTasks(apiKey, { limit: pageTasks, after })
-    if (answer.ok) put(answer.value.data)
-    const hasMore =
-      answer.ok && (after || order.length === 0) ? answer.value.has_more : page.hasMore
-    setPage({ loading: false, hasMore, ...(answer.ok ? {} : { failure: answer.failure }) })
+    if (!answer.ok) return setPage((now) => ({ ...now, loading: false, failure: answer.failure }))
+    const { data, has_more: hasMore } = answer.value
+    put(data)
+    const [firstId, lastId] = [data[0]?.task_id, data.at(-1)?.task_id]
+    setPage((now) => {
+      if (after) return { ...now, loading: false, hasMore, lastId }
+      // If tasks came that these newest ones do not reach, what was listed before is read again after them.
+      const joins = data.some(({ task_id: taskId }) => taskId === now.firstId)
+      return joins
+        ? { ...now, loading: false, firstId }
+        : { loading: false, hasMore, firstId, lastId }
+    })
   }
   useEffect(() => void load(undefined), [])
   useEffect(() => keep('requests', requests), [requests])
@@ -59,7 +73,7 @@ export function useTasks(apiKey, shownId) {
     ...page,
     /** The ids of the tasks to follow. Others are followed as these end. */
     watched: [...new Set([...shown, ...live])].slice(0, watchedMax),
-    loadMore: () => load(order.at(-1)?.task_id),
+    loadMore: () => load(page.lastId),
     /** Reads the newest tasks again. */
     refresh: () => load(undefined),
     /** @param {TaskRecord} record @param {ImageRequest} request */

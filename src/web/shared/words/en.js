@@ -84,6 +84,7 @@ export const words = {
     sourcesHint: 'PNG, JPEG or WebP. Up to 16 images of 20 MiB, 64 MiB in all.',
     pasted: 'The pasted image',
     notAnImage: (/** @type {string} */ name) => `${name} is not a PNG, JPEG or WebP image.`,
+    notRead: 'A source image cannot be read. Its file was changed or deleted: choose it again.',
     imageAbove: 'The image above',
     empty: 'Your image appears here. Describe it, or begin with one of these.',
     examples: [
@@ -103,6 +104,7 @@ export const words = {
     cancelled: 'Cancelled',
     notCancelled: 'Not cancelled',
     editThis: 'Edit this',
+    notOpened: 'The image could not be read',
     download: 'Download',
     again: 'Again',
     delete: 'Delete',
@@ -156,6 +158,7 @@ export const words = {
     loading: 'Reading…',
     looking: 'Looking what would happen…',
     nothing: 'Nothing here.',
+    more: 'There are more: these are the first 100.',
     processing: (/** @type {string} */ progress) => `processing, ${progress}`,
     notRead: 'Not read',
     notDone: 'Not done',

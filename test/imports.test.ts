@@ -97,6 +97,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'src/cli': [
     'src/domain',
     'src/operations',
+    'src/schema/instant.ts',
     'types:src/store',
     'types:src/temporal/worker/replay.ts',
     'package.json',

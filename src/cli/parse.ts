@@ -19,6 +19,7 @@ import type { Since } from '../domain/lists/since.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { modelForm, modelFormText } from '../domain/models/models.ts'
 import { pauseReasonForm, pauseReasonPattern } from '../domain/upstream/channel.ts'
+import { parseInstant } from '../schema/instant.ts'
 
 // The functions of this file parse arguments and options. Each throws `InvalidArgumentError` for a wrong value,
 // which Commander reports as wrong usage, with exit code 2.
@@ -153,18 +154,17 @@ const unitsMs: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
 ])
 
-/** Parses a time in the past: a duration before now (`90s`, `30m`, `2h`, `1d`), or an ISO 8601 time. */
+/**
+ * Parses a time in the past: a duration before now (`90s`, `30m`, `2h`, `1d`), or an ISO 8601 time. One without an offset
+ * is in UTC, as the tables of the commands are.
+ */
 export function parseSince(text: string): Since {
   const [, count, unit = ''] = /^(\d{1,6})([a-z])$/.exec(text) ?? []
   const unitMs = unitsMs.get(unit)
   if (unitMs !== undefined) return { agoMs: Number(count) * unitMs }
-  const atMs = isCalendarDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
-  if (Number.isFinite(atMs)) return new Date(atMs).toISOString()
+  const [, day, time = '00:00', offset] =
+    /^(\d{4}-\d{2}-\d{2})(?:[ T]([\d:.]+)(.*))?$/i.exec(text) ?? []
+  const at = day && parseInstant(`${day}T${time}${offset || 'Z'}`)
+  if (at) return at
   throw new InvalidArgumentError('Write 90s, 30m, 2h, 1d, or an ISO 8601 time.')
-}
-
-/** Returns whether the text is a real day. `Date.parse` alone would read February 30 as March 2. */
-function isCalendarDay(text: string): boolean {
-  const atMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isFinite(atMs) && new Date(atMs).toISOString().startsWith(text)
 }

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { parseSince, parseTopup } from '../../src/cli/parse.ts'
 import { createProgram, runCli } from '../../src/cli/runCli.ts'
 import { closedContext } from '../support/service/darkroomCli.ts'
@@ -62,6 +62,8 @@ describe('wrong usage of the CLI', () => {
     ['an unknown status', ['task', 'list', '--status', 'done']],
     ['a time in words', ['task', 'list', '--since', 'yesterday']],
     ['a day that does not exist', ['task', 'list', '--since', '2026-02-30']],
+    ['a day before 1970', ['task', 'list', '--since', '0000-01-01']],
+    ['a number without a unit', ['task', 'list', '--since', '90']],
     ['a limit of 0', ['task', 'list', '--limit', '0']],
     ['a retry without tasks', ['task', 'retry']],
     ['a retry of one task and of many', ['task', 'retry', id, '--code', 'upstream_error']],
@@ -114,6 +116,18 @@ it.each([
   ['1d', 86_400_000],
 ])('%s is %i ms ago', (text, agoMs) => {
   expect(parseSince(text)).toEqual({ agoMs })
+})
+
+it.each([
+  ['2026-11-26', '2026-11-26T00:00:00.000000Z'],
+  ['2026-11-26T10:00', '2026-11-26T10:00:00.000000Z'],
+  ['2026-11-26 10:00:07.5', '2026-11-26T10:00:07.500000Z'],
+  ['2026-11-26T10:00:00Z', '2026-11-26T10:00:00.000000Z'],
+  ['2026-11-26 10:00+02:00', '2026-11-26T08:00:00.000000Z'],
+])('%s is %s, wherever the machine is', (text, instant) => {
+  vi.stubEnv('TZ', 'Asia/Tokyo')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  expect(parseSince(text)).toBe(instant)
 })
 
 it('a topup with a minus takes credits back', () => {

@@ -110,10 +110,11 @@ function keyJson({ account: _account, ...key }: KeyJson) {
 
 function keyTable(listed: readonly KeyJson[]): string {
   return table(
-    ['KEY ID', 'PREFIX', 'CREATED', 'EXPIRES', 'REVOKED', 'BUDGET', 'USED', 'RENEWS'],
+    ['KEY ID', 'PREFIX', 'PEPPER', 'CREATED', 'EXPIRES', 'REVOKED', 'BUDGET', 'USED', 'RENEWS'],
     listed.map((key) => [
       key.key_id,
       `${key.prefix}…`,
+      key.pepper_id,
       shortTime(key.created_at),
       shortTime(key.expires_at),
       shortTime(key.revoked_at),

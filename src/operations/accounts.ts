@@ -42,11 +42,11 @@ export async function createAccount(
   deps: ModelDeps,
   { name, credits, models, limits }: NewAccount,
 ): Done<AccountJson> {
-  const checked = checkModels(deps, models)
-  if (!checked.ok) return checked
   const params = { credits, models, ...(limits && limitsParams(limits)) }
   const change = { action: 'account.create', target: name, params }
   return audited(deps, change, async (client) => {
+    const checked = checkModels(deps, models)
+    if (!checked.ok) return checked
     const account = { accountId: newAccountId(), name, credits }
     if (!(await store.createAccount(client, { ...account, ...defined({ models }) }))) {
       return refuse('account_exists', `An ${accountNamed(name)} already exists.`)
@@ -97,10 +97,10 @@ export async function setAccountModels(
   deps: ModelDeps,
   { name, models }: { readonly name: string; readonly models?: readonly ModelId[] },
 ): Done<AccountJson> {
-  const checked = checkModels(deps, models)
-  if (!checked.ok) return checked
   const change = { action: 'account.models', target: name, params: { models: models ?? null } }
   return audited(deps, change, async (client) => {
+    const checked = checkModels(deps, models)
+    if (!checked.ok) return checked
     await store.setModels(client, name, models)
     return found(await store.findAccount(client, name), accountNamed(name))
   })

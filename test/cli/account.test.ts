@@ -102,6 +102,7 @@ describe('darkroom key', () => {
     expect(key).toEqual({
       key_id: made.key_id,
       prefix: made.secret.slice(0, 7),
+      pepper_id: pepper.id,
       created_at: expect.any(String),
       expires_at: expect.any(String),
       revoked_at: expect.any(String),

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { accountCreditsMax } from '../../src/domain/accounts/account.ts'
 import { createModelTable } from '../../src/domain/models/modelTable.ts'
-import { createAccount, listAccounts, topUpAccount } from '../../src/operations/accounts.ts'
+import {
+  createAccount,
+  listAccounts,
+  setAccountModels,
+  topUpAccount,
+} from '../../src/operations/accounts.ts'
 import { listAudit } from '../../src/operations/audit.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
@@ -17,6 +22,17 @@ async function auditOf(target: string) {
   const rows = listed.ok ? listed.value.data : []
   return rows.map(({ action, params, outcome }) => ({ action, params, outcome })).toReversed()
 }
+
+it('an account of an unknown model is refused, and the audit says so', async () => {
+  const models = ['no-model']
+  const refused = { failure: { code: 'invalid_value', param: 'models' } }
+  expect(await createAccount(deps(), { name: 'odd', credits: 0, models })).toMatchObject(refused)
+  expect(await setAccountModels(deps(), { name: 'odd', models })).toMatchObject(refused)
+  expect(await auditOf('odd')).toEqual([
+    { action: 'account.create', params: { credits: 0, models }, outcome: 'invalid_value' },
+    { action: 'account.models', params: { models }, outcome: 'invalid_value' },
+  ])
+})
 
 describe('a topup', () => {
   it('with an id moves its credits once, also in a race, and refuses other credits [topup-1]', async () => {

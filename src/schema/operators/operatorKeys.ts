@@ -5,6 +5,7 @@ export const key = z
     key_id: z.string(),
     account: z.string().meta({ description: 'The name of the account.' }),
     prefix: z.string().meta({ description: 'The first characters of the secret.' }),
+    pepper_id: z.string().meta({ description: 'The id of the pepper in its hash.' }),
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime().nullable(),
     revoked_at: z.iso.datetime().nullable(),

@@ -84,10 +84,11 @@ function find(context: CliContext): Command {
   )
     .argument('<id>', 'any id', parseAnyId)
     .action(async (id: string) => {
-      const { data } = await findById(await context.operator(), id)
+      const { data, has_more: hasMore } = await findById(await context.operator(), id)
       const rows = data.map((row) => [row.kind, row.id, row.account ?? undefined, row.matched])
       const text = table(['KIND', 'ID', 'ACCOUNT', 'MATCHED'], rows, 'Nothing found.')
-      context.show({ json: data, text, exitCode: data.length === 0 ? 1 : 0 })
+      const note = hasMore ? `There are more: these are the first ${data.length}.` : undefined
+      context.show({ json: data, text, exitCode: data.length === 0 ? 1 : 0, ...defined({ note }) })
     })
 }
 

@@ -55,7 +55,8 @@ export async function cancelTasks(
     found.push(...listed.value.data.map(({ task }) => task))
   }
   const newest = found.toSorted((one, other) => other.createdAtMs - one.createdAtMs)
-  const taskIds = newest.slice(0, limit).map(({ taskId }) => taskId)
+  // A task that began between the two reads is in both.
+  const taskIds = [...new Set(newest.map(({ taskId }) => taskId))].slice(0, limit)
   if (dryRun) return succeed({ would_cancel: taskIds })
   const cancelOne = async (taskId: string) => {
     const result = await cancelInDatabase(deps, taskId)

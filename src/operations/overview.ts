@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import type { UsageQuery, UsageRow } from '../domain/accounts/usageQuery.ts'
 import { isoTime } from '../domain/isoTime.ts'
 import type { List } from '../domain/lists/list.ts'
-import { listOf } from '../domain/lists/list.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import type { AnswerOf } from '../schema/answerOf.ts'
@@ -81,5 +80,5 @@ export async function find(
   { pool }: Pick<OperationDeps, 'pool'>,
   id: string,
 ): Promise<List<Found>> {
-  return listOf(await findById(pool, id))
+  return findById(pool, id)
 }

@@ -74,6 +74,15 @@ export const period = {
   }),
 }
 
+/** Refuses a period that ends before it begins. */
+export function checkPeriod(
+  { start_time: start, end_time: end }: z.output<z.ZodObject<typeof period>>,
+  context: z.RefinementCtx,
+): void {
+  if (start === undefined || end === undefined || start < end) return
+  context.addIssue({ code: 'custom', path: ['end_time'], message: 'it must be after start_time' })
+}
+
 /** What to group rows by: some of `known`, separated by commas, each once. */
 export function groupsParameter<Group extends string>(known: readonly Group[]) {
   const names = known.join(', ')
@@ -97,7 +106,4 @@ export function groupsParameter<Group extends string>(known: readonly Group[]) {
 /** The query of `GET /v1/usage`. */
 export const usageQuery = z
   .strictObject({ ...period, group_by: groupsParameter(usageGroups) })
-  .superRefine(({ start_time: start, end_time: end }, context) => {
-    if (start === undefined || end === undefined || start < end) return
-    context.addIssue({ code: 'custom', path: ['end_time'], message: 'it must be after start_time' })
-  })
+  .superRefine(checkPeriod)

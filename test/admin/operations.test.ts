@@ -173,14 +173,17 @@ describe('tasks', () => {
     const filter = { account: account.name }
     const dry = await admin.post('/admin/v1/tasks/retry', { filter, dry_run: true })
     expect(dry.json).toEqual({ would_retry: [failed] })
+    const others = { filter: { ...filter, task_ids: [made] }, dry_run: true }
+    const none = await admin.post('/admin/v1/tasks/retry', others)
+    expect(none.json).toEqual({ would_retry: [] })
     const done = await admin.post('/admin/v1/tasks/retry', { filter, dry_run: false })
     expect(done.json).toMatchObject({ retried: [{ retry_of: failed }], refused: [] })
     const again = await admin.post(`/admin/v1/tasks/${failed}/retry`)
     expect([again.status, again.json.error.code]).toEqual([409, 'already_retried'])
     const late = await admin.post(`/admin/v1/tasks/${made}/cancel`)
     expect([late.status, late.json.error.code]).toEqual([409, 'succeeded'])
-    const none = await admin.post('/admin/v1/tasks/cancel', { filter, dry_run: false, limit: 100 })
-    expect(none.status).toBe(200)
+    const live = await admin.post('/admin/v1/tasks/cancel', { filter, dry_run: false, limit: 100 })
+    expect(live.status).toBe(200)
     const created = { ...filter, created_before: '2026-01-01' }
     const before = await admin.post('/admin/v1/tasks/cancel', { filter: created, dry_run: true })
     expect(before.json).toEqual({ would_cancel: [] })
@@ -219,6 +222,10 @@ describe('money', () => {
     expect(csv.text).toContain(`,${name},deposit,`)
     const usage = await admin.get('/admin/v1/usage?group_by=account,day', { Accept: 'text/csv' })
     expect(usage.text.split('\r\n')[0]).toBe('account,day,succeeded,failed,credits')
+    for (const of of ['usage?', `ledger?account=${name}&`]) {
+      const turned = await admin.get(`/admin/v1/${of}start_time=2026-02-01&end_time=2026-01-01`)
+      expect([turned.status, turned.json.error.param]).toEqual([400, 'end_time'])
+    }
   })
 })
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { newTaskOwner } from '../support/database/insertEndedTasks.ts'
 import { adminSecrets } from '../support/service/adminClient.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { seriousProblems } from '../support/web/browser.ts'
@@ -85,17 +86,20 @@ describe('the console', () => {
     })
   })
 
-  it('retries many after a dry run, saves what is listed, and leads from task to task', async () => {
-    const { account, taskId } = await failedTask()
+  it('retries those that a dry run has named, saves what is listed, and leads from task to task', async () => {
+    const { account, client, taskId } = await failedTask()
     await world.inConsole(async ({ page, show, press, dialog }) => {
       await show(`tasks?account=${account.name}`)
       await press('Retry the failed')
       await dialog.getByText(taskId).waitFor()
       await dialog.getByText('This concerns 1').waitFor()
+      const meanwhile = generateBody({ model, prompt: 'meanwhile [sim:moderation times=1]' })
+      const { task_id: later } = await client.accepted(meanwhile)
+      await client.ended(later)
       await press('Retry the failed', dialog)
       await dialog.getByText('Done: 1.').waitFor()
       await press('Close', dialog)
-      await expect.poll(() => page.locator('tbody tr').count()).toBe(2)
+      await expect.poll(() => page.locator('tbody tr').count()).toBe(3)
       const newest = (await page.locator('tbody a').first().textContent())?.trim() ?? ''
       const download = page.waitForEvent('download')
       await press('Save as CSV')
@@ -105,10 +109,10 @@ describe('the console', () => {
           .split('\r\n')
           .slice(0, -1)
           .map((line) => line.split(',')[0]),
-      ).toEqual(['task_id', newest, taskId, 'total'])
+      ).toEqual(['task_id', newest, later, taskId, 'total'])
       await page.getByRole('link', { name: newest }).click()
       await press('Next')
-      await page.locator('.heading').getByText(taskId).waitFor()
+      await page.locator('.heading').getByText(later).waitFor()
       await press('Previous')
       await page.locator('.heading').getByText(newest).waitFor()
     })
@@ -142,23 +146,36 @@ describe('the console', () => {
     })
   })
 
-  it('sets an alert with the terms of an account, and arms it again only when it is changed', async () => {
+  it('changes of the terms of an account only those that a person has changed', async () => {
     const account = await service.account(100)
-    const below = () =>
-      service.pool.query(
-        `select params from audit where target = $1 and action = 'account.alert' order by audit_id`,
+    const changes = async () => {
+      const { rows } = await service.pool.query<{ action: string; params: object }>(
+        `select action, params from audit where target = $1
+           and action in ('account.models', 'account.limit', 'account.alert') order by audit_id`,
         [account.name],
       )
+      return rows
+    }
     await world.inConsole(async ({ show, change, see }) => {
       await show(`accounts/${account.name}`)
       await change('Change', { 'Alert below': '500' })
       await see(/^500$/)
       await change('Change', { Requests: '60/minute' })
       await see(/60 requests a minute/)
+      await change('Change', { 'Live tasks': '7' })
+      await see(/7 live tasks/)
       await change('Change', { 'Alert below': '' })
-      await expect.poll(async () => (await below()).rows).toHaveLength(2)
+      await expect.poll(changes).toHaveLength(4)
+      await change('Change', { Models: model })
+      await expect.poll(changes).toHaveLength(5)
     })
-    expect((await below()).rows).toEqual([{ params: { below: 500 } }, { params: { below: null } }])
+    expect(await changes()).toEqual([
+      { action: 'account.alert', params: { below: 500 } },
+      { action: 'account.limit', params: { requests: '60/minute' } },
+      { action: 'account.limit', params: { live_tasks: 7 } },
+      { action: 'account.alert', params: { below: null } },
+      { action: 'account.models', params: { models: [model] } },
+    ])
   })
 
   it('shows the view that is asked for in the moment in which the menu comes', async () => {
@@ -198,6 +215,30 @@ describe('the console', () => {
     })
     await service.pool.query('delete from attempt where channel = $1', [name])
     await service.pool.query('delete from channel where name = $1', [name])
+  })
+
+  it('shows a hundred channels, and says when there are more', async () => {
+    // After those of the file, so that other tests find theirs in the first twenty.
+    const name = `zz-${Date.now()}`
+    await service.pool.query(
+      `insert into channel (name) select $1 || '-' || n from generate_series(1, 100) n`,
+      [name],
+    )
+    await world.inConsole(async ({ page, show, see }) => {
+      await show('channels')
+      await expect.poll(() => page.locator('tbody tr').count()).toBe(100)
+      await see('There are more')
+    })
+    await service.pool.query(`delete from channel where name like $1 || '-%'`, [name])
+  })
+
+  it('counts usage until a day long ago', async () => {
+    const { owner, insert } = await newTaskOwner(service)
+    await insert({ count: 3, at: '2020-01-30T12:00:00Z' })
+    await world.inConsole(async ({ page, show }) => {
+      await show(`usage?account=${owner.name}&end_time=2020-01-31T00:00:00.000Z`)
+      await expect.poll(() => page.locator('tbody tr').allInnerTexts()).toHaveLength(1)
+    })
   })
 
   it('pauses a channel with a reason, and resumes it', async () => {

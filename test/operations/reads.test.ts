@@ -207,6 +207,18 @@ describe('find', () => {
   })
 })
 
+it('finds a hundred of what has an id, and says when there is more', async () => {
+  const { accountId } = await createTestCaller(world.pool, 100)
+  await world.pool.query(
+    `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash)
+     select 'key_many' || n, $1, 'sk-many', 'p', sha256(n::text::bytea) from generate_series(1, 101) n`,
+    [accountId],
+  )
+  const { data, has_more: hasMore } = await find(world, 'sk-many')
+  expect([data.length, hasMore]).toEqual([100, true])
+  expect(await find(world, 'key_many1')).toMatchObject({ has_more: false })
+})
+
 describe('the entries of an account', () => {
   it('are listed page by page, newest first, in a window, and as CSV with sums', async () => {
     const { pool } = world

@@ -153,6 +153,8 @@ describe('many', () => {
       ok: true,
       value: { would_retry: newest },
     })
+    const one = { ...some, filter: { account: accountId, taskIds: taskIds.slice(2) }, dryRun: true }
+    expect(await retryTasks(deps, one)).toMatchObject({ value: { would_retry: taskIds.slice(2) } })
     await database.pool.query(
       'update balance set available = 30, deposited = 30 where account_id = $1',
       [accountId],
@@ -196,6 +198,23 @@ describe('many', () => {
     })
   })
 
+  it('a task that begins between two reads is named once [many-1]', async () => {
+    const { pool } = database
+    const { accountId, taskIds } = await insertTasks(2)
+    const [begins = ''] = taskIds
+    let reads = 0
+    const readThenBegin = async (text: string, values: unknown[]) => {
+      const queued = await pool.query(text, values)
+      await openAttempt(attempts, begins)
+      return queued
+    }
+    const get = (target: typeof pool, name: string | symbol): unknown =>
+      name === 'query' && reads++ === 0 ? readThenBegin : Reflect.get(target, name)
+    const deps = { ...world().deps, pool: new Proxy(pool, { get }) }
+    const all = { filter: { account: accountId }, limit: 100, dryRun: true }
+    expect(await cancelTasks(deps, all)).toEqual({ ok: true, value: { would_cancel: taskIds } })
+  })
+
   it('failed deliveries of a webhook are made again [many-1]', async () => {
     const { deps } = world()
     const { accountId, taskIds } = await insertTasks(3)
@@ -211,6 +230,10 @@ describe('many', () => {
     const newest = listed.value.data.map(({ delivery_id }) => delivery_id)
     expect(await redeliverFailed(deps, { ...some, dryRun: true })).toMatchObject({
       value: { would_redeliver: newest },
+    })
+    const only = newest.slice(1)
+    expect(await redeliverFailed(deps, { ...some, only, dryRun: true })).toMatchObject({
+      value: { would_redeliver: only },
     })
     expect(await redeliverFailed(deps, some)).toEqual({
       ok: true,

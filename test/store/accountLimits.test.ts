@@ -80,13 +80,15 @@ describe('a limit of requests', () => {
     }
   })
 
-  it('begins unused when it is set, and ends when it is removed', async () => {
+  it('begins unused when it is new, goes on when it is set again, and ends when it is removed', async () => {
     const account = await openAccount({ requests: { limit: 1, period: 'hour' } })
     accepted(await account.submit())
     await setLimits(world.pool, account.name, { requests: { limit: 2, period: 'minute' } })
     expect(accepted(await account.submit()).requests).toMatchObject({ limit: 2, period: 'minute' })
     accepted(await account.submit())
     await setLimits(world.pool, account.name, { liveTasks: 100 })
+    expect(await account.tried()).toBe('too_many_requests')
+    await setLimits(world.pool, account.name, { requests: { limit: 2, period: 'minute' } })
     expect(await account.tried()).toBe('too_many_requests')
     await setLimits(world.pool, account.name, { requests: null })
     expect(accepted(await account.submit())).not.toHaveProperty('requests')

@@ -9,7 +9,7 @@ import { exportLedger, listLedger, verifyLedger } from '../../operations/ledger.
 import { entry, usage, verification } from '../../schema/operators/operatorMoney.ts'
 import { anyText, numberedQuery } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/listAnswer.ts'
-import { groupsParameter, period } from '../../schema/queries.ts'
+import { checkPeriod, groupsParameter, period } from '../../schema/queries.ts'
 
 export const moneyRoutes: readonly AdminRoute[] = [
   adminRoute({
@@ -19,13 +19,15 @@ export const moneyRoutes: readonly AdminRoute[] = [
     summary: 'List the movements of an account’s credits, newest first',
     description:
       '`Accept: text/csv` returns all of the period, and the sum of each kind; `limit` and `after` then mean nothing.',
-    input: numberedQuery.extend({
-      account: anyText.meta({ description: 'The name of an account.' }),
-      ...period,
-      start_time: period.start_time.meta({
-        description: 'The first instant. ISO 8601 or Unix seconds. Default: the first movement.',
-      }),
-    }),
+    input: numberedQuery
+      .extend({
+        account: anyText.meta({ description: 'The name of an account.' }),
+        ...period,
+        start_time: period.start_time.meta({
+          description: 'The first instant. ISO 8601 or Unix seconds. Default: the first movement.',
+        }),
+      })
+      .superRefine(checkPeriod),
     answer: [200, 'Movements of credits.', listOf(entry)],
     errors: ['not_found', 'missing_required_parameter'],
     run: ({ operator, input: { account, start_time, end_time, limit, after } }) =>
@@ -56,11 +58,13 @@ export const moneyRoutes: readonly AdminRoute[] = [
     summary: 'Count tasks and credits of a period',
     description:
       'Tasks count at the moment of their end, in `[start_time, end_time)`, 30 days by default. `Accept: text/csv` returns the rows and their total.',
-    input: z.strictObject({
-      ...period,
-      group_by: groupsParameter(operatorUsageGroups),
-      account: anyText.optional().meta({ description: 'Only of the account with this name.' }),
-    }),
+    input: z
+      .strictObject({
+        ...period,
+        group_by: groupsParameter(operatorUsageGroups),
+        account: anyText.optional().meta({ description: 'Only of the account with this name.' }),
+      })
+      .superRefine(checkPeriod),
     answer: [200, 'One row for each group.', usage],
     errors: ['not_found'],
     run: ({ operator, input }) => countUsage(operator, usageOf(input)),

@@ -9,6 +9,7 @@ import { publicStatuses } from '../../domain/tasks/task.ts'
 import * as manyTasks from '../../operations/manyTasks.ts'
 import { purgeTask } from '../../operations/taskContents.ts'
 import * as tasks from '../../operations/tasks.ts'
+import { taskId } from '../../schema/answers/recordAnswer.ts'
 import {
   cancelledMany,
   retried,
@@ -16,7 +17,7 @@ import {
   taskRow,
   taskStory,
 } from '../../schema/operators/operatorTasks.ts'
-import { anyText, many, ofTask } from '../schemas/parameters.ts'
+import { anyText, many, ofTask, onlyThese } from '../schemas/parameters.ts'
 import { listOf } from '../../schema/answers/listAnswer.ts'
 import { createdBetween, pageQuery } from '../../schema/queries.ts'
 
@@ -27,11 +28,16 @@ const filter = {
   ...createdBetween,
 }
 const failureCode = z.enum(taskFailureCodes).optional()
+const manyFilter = { ...filter, task_ids: onlyThese(taskId) }
 
 type Given = z.output<z.ZodObject<typeof filter>>
 
 function filterOf({ account, model, created_after, created_before }: Given) {
   return defined({ account, model, createdAfter: created_after, createdBefore: created_before })
+}
+
+function manyFilterOf({ task_ids: taskIds, ...given }: z.output<z.ZodObject<typeof manyFilter>>) {
+  return { ...filterOf(given), ...defined({ taskIds }) }
 }
 
 const listed = pageQuery('task_id').extend({
@@ -121,14 +127,14 @@ export const taskRoutes: readonly AdminRoute[] = [
     id: 'retryTasks',
     summary: 'Make failed tasks again that nobody has made again yet',
     input: z.strictObject({
-      filter: z.strictObject({ ...filter, failure_code: failureCode }),
+      filter: z.strictObject({ ...manyFilter, failure_code: failureCode }),
       ...many,
     }),
     answer: [200, 'What was done, or what would be.', retriedMany],
     errors: ['not_found'],
     run: ({ operator, input: { filter: given, limit, dry_run: dryRun } }) => {
       const failureCode = given.failure_code
-      const filter = { ...filterOf(given), ...defined({ failureCode }) }
+      const filter = { ...manyFilterOf(given), ...defined({ failureCode }) }
       return manyTasks.retryTasks(operator, { filter, limit, dryRun })
     },
   }),
@@ -138,14 +144,17 @@ export const taskRoutes: readonly AdminRoute[] = [
     id: 'cancelTasks',
     summary: 'Cancel live tasks',
     input: z.strictObject({
-      filter: z.strictObject({ ...filter, status: z.enum(['queued', 'processing']).optional() }),
+      filter: z.strictObject({
+        ...manyFilter,
+        status: z.enum(['queued', 'processing']).optional(),
+      }),
       ...many,
     }),
     answer: [200, 'What was done, or what would be.', cancelledMany],
     errors: ['not_found'],
     run: ({ operator, input: { filter: given, limit, dry_run: dryRun } }) => {
       const { status } = given
-      const filter = { ...filterOf(given), ...defined({ status }) }
+      const filter = { ...manyFilterOf(given), ...defined({ status }) }
       return manyTasks.cancelTasks(operator, { filter, limit, dryRun })
     },
   }),

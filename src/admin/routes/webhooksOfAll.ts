@@ -5,7 +5,7 @@ import { defined } from '../../domain/defined.ts'
 import { delivery, deliveryId, webhookId } from '../../schema/answers/webhookAnswer.ts'
 import * as webhooks from '../../operations/webhooks.ts'
 import { redelivered, webhook } from '../../schema/operators/operatorWebhooks.ts'
-import { anyText, many } from '../schemas/parameters.ts'
+import { anyText, many, onlyThese } from '../schemas/parameters.ts'
 import { pageQuery } from '../../schema/queries.ts'
 import { listOf } from '../../schema/answers/listAnswer.ts'
 
@@ -63,10 +63,19 @@ export const webhookRoutes: readonly AdminRoute[] = [
     id: 'redeliverMany',
     summary: 'Deliver failed events of a webhook now, newest first',
     params: ofWebhook,
-    input: z.strictObject({ status: z.literal('failed'), ...many }),
+    input: z.strictObject({
+      status: z.literal('failed'),
+      delivery_ids: onlyThese(deliveryId),
+      ...many,
+    }),
     answer: [200, 'What was done, or what would be.', redelivered],
-    run: ({ operator, params, input: { limit, dry_run: dryRun } }) =>
-      webhooks.redeliverFailed(operator, { webhookId: params.webhook_id, limit, dryRun }),
+    run: ({ operator, params, input: { delivery_ids: only, limit, dry_run: dryRun } }) =>
+      webhooks.redeliverFailed(operator, {
+        webhookId: params.webhook_id,
+        limit,
+        dryRun,
+        ...defined({ only }),
+      }),
   }),
   adminRoute({
     method: 'POST',

@@ -40,3 +40,9 @@ export const many = {
   dry_run: z.boolean().meta({ description: 'True: only names what would be done.' }),
   limit: z.int().min(1).max(manyMax).default(manyMax),
 }
+
+/** Which of all that match, so that a change after a dry run changes nothing that has come since. */
+export function onlyThese(id: z.ZodString) {
+  const description = 'Only these, such as what a dry run has named.'
+  return z.array(id).max(manyMax).optional().meta({ description })
+}

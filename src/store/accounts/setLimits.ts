@@ -15,7 +15,7 @@ export type NewLimits = {
 
 /**
  * Sets or removes limits of the account with this name. They are exact from the commit on. A new limit of requests begins
- * unused. Returns false when there is no such account.
+ * unused; one that is the same as before stays as used as it is. Returns false when there is no such account.
  */
 export async function setLimits(
   client: Pool | PoolClient,
@@ -37,6 +37,8 @@ const setLimitsSql = `
   update balance set
     requests_limit = case when $2 then $3 else requests_limit end,
     requests_period = case when $2 then $4 else requests_period end,
-    requests_tat = case when $2 then null else requests_tat end,
+    requests_tat = case
+      when $2 and (requests_limit, requests_period) is distinct from ($3, $4) then null
+      else requests_tat end,
     live_tasks_limit = case when $5 then $6 else live_tasks_limit end
   from account where account.account_id = balance.account_id and account.name = $1`

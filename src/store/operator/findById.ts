@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
+import type { List } from '../../domain/lists/list.ts'
+import { listOf } from '../../domain/lists/list.ts'
 import type { AnswerOf } from '../../schema/answerOf.ts'
 import type { found } from '../../schema/operators/operatorOverview.ts'
 import type { Row } from '../row.ts'
@@ -13,13 +15,14 @@ export type Found = AnswerOf<typeof found>
 const foundMax = 100
 
 /** Returns everything that has this id, at most 100. Each part reads few rows of an index, or a small table. */
-export async function findById(pool: Pool, id: string): Promise<readonly Found[]> {
+export async function findById(pool: Pool, id: string): Promise<List<Found>> {
   const { rows } = await pool.query<Row<Found>>({
     name: 'find-by-id',
     text: findSql,
     values: [id, keyDigestsOf(id)],
   })
-  return rows.map(({ task_id, ...row }) => ({ ...row, ...defined({ task_id }) }))
+  const found = rows.map(({ task_id, ...row }) => ({ ...row, ...defined({ task_id }) }))
+  return listOf(found, foundMax)
 }
 
 const findSql = `
@@ -51,4 +54,4 @@ const findSql = `
   )
   select kind, matched, id, account.name as account, task_id
   from named left join account using (account_id)
-  order by kind, matched, id limit ${foundMax}`
+  order by kind, matched, id limit ${foundMax + 1}`

@@ -20,6 +20,7 @@ import { isKept, taskViewColumns } from '../taskRow.ts'
  * is the id of a task, which may be purged.
  */
 export type TaskFilter = Page & {
+  readonly taskIds?: readonly string[]
   readonly accountId?: string
   /** The account's name. */
   readonly account?: string
@@ -51,12 +52,13 @@ export type ListedTask = {
  * statement without its values, so constants are part of the text where they decide which index fits.
  */
 export async function listTasks(pool: Pool, filter: TaskFilter): Promise<ListPage<ListedTask>> {
-  const { account, accountId, status, model, action, failureCode, idempotencyKey } = filter
+  const { taskIds, account, accountId, status, model, action, failureCode, idempotencyKey } = filter
   const isLive = status === 'queued' || status === 'processing'
-  const isNarrow = isLive || (account ?? accountId ?? idempotencyKey) !== undefined
+  const isNarrow = isLive || (taskIds ?? account ?? accountId ?? idempotencyKey) !== undefined
   const ofAccount: Conditions = [['account_id = ?', accountId]]
   const conditions: Conditions = [
     [isKept],
+    ['task_id = any (?)', taskIds],
     ...ofAccount,
     ['account_id = (select account_id from account where name = ?)', account],
     ...(status === undefined ? [] : ([[statusSql[status]]] as const)),

@@ -11,9 +11,9 @@ import { told } from './notices.js'
 /** @import { Field } from './fields.js' */
 
 /**
- * What a button changes. `prepare` asks what would happen (a dry run), and `text` says it. `run` gets the fields and a
- * name of this opening of the dialog, so that a repeated click can be recognised. `done` shows what came of it; without
- * it the dialog closes.
+ * What a button changes. `prepare` asks what would happen (a dry run), and `text` says it. `run` gets the fields, a name
+ * of this opening of the dialog, so that a repeated click can be recognised, and what was prepared. `done` shows what
+ * came of it; without it the dialog closes.
  * @template Prepared, Done
  * @typedef {{
  *   readonly label: string,
@@ -23,7 +23,11 @@ import { told } from './notices.js'
  *   readonly kind?: 'primary',
  *   readonly prepare?: () => Promise<Answer<Prepared>>,
  *   readonly isEmpty?: (prepared: Prepared) => boolean,
- *   readonly run: (values: Readonly<Record<string, string>>, name: string) => Promise<Answer<Done>>,
+ *   readonly run: (
+ *     values: Readonly<Record<string, string>>,
+ *     name: string,
+ *     prepared: Prepared | undefined,
+ *   ) => Promise<Answer<Done>>,
  *   readonly done?: (value: Done) => ComponentChildren,
  *   readonly onDone?: (value: Done) => void,
  * }} Change
@@ -69,7 +73,7 @@ function Act({ label, title, text, fields = [], kind, prepare, isEmpty, run, don
     event.preventDefault()
     if (busy.current) return
     busy.current = true
-    const answer = await run(valuesOf(event.currentTarget), name.current)
+    const answer = await run(valuesOf(event.currentTarget), name.current, prepared)
     busy.current = false
     setFailure(answer.ok ? undefined : answer.failure)
     if (!answer.ok) return

@@ -49,3 +49,18 @@ export function valuesOf(form) {
   )
   return values
 }
+
+/**
+ * Returns the values that are not those which the fields had at first.
+ * @param {readonly Field[]} fields
+ * @param {Readonly<Record<string, string>>} values
+ */
+export function changedValues(fields, values) {
+  /** @type {Readonly<Record<string, string>>} */
+  const changed = Object.fromEntries(
+    Object.entries(values).filter(
+      ([name, value]) => value !== (fields.find((field) => field.name === name)?.value ?? ''),
+    ),
+  )
+  return changed
+}

@@ -5,6 +5,7 @@ import { linkTo } from '../address.js'
 import { useAdmin, useRead, useRound } from '../admin.js'
 import { act } from '../parts/act.js'
 import { dayCharts } from '../parts/chart.js'
+import { changedValues } from '../parts/fields.js'
 import { facts, tiles, told } from '../parts/notices.js'
 import { code, numberText, when } from '../parts/texts.js'
 import { Keys } from './keys.js'
@@ -51,7 +52,16 @@ export function AccountView({ id: name, query }) {
     return html`<h2>${name}</h2>
       ${told(failure)}`
   const { limits } = value
-  const alertBelow = String(value.alert_below ?? '')
+  const terms = [
+    ...limitFields(value),
+    {
+      name: 'alert',
+      label: fields.alert_below,
+      hint: text.alertHint,
+      pattern: '[0-9]*',
+      value: String(value.alert_below ?? ''),
+    },
+  ]
   return html`
     <div class="heading">
       <h2>${name}</h2>
@@ -76,23 +86,17 @@ export function AccountView({ id: name, query }) {
           label: text.change,
           title: text.changeTitle(name),
           text: text.changeText,
-          fields: [
-            ...limitFields(value),
-            {
-              name: 'alert',
-              label: fields.alert_below,
-              hint: text.alertHint,
-              pattern: '[0-9]*',
-              value: alertBelow,
-            },
-          ],
-          run: (values) =>
-            admin.change('PATCH', path, {
-              models: modelsOf(values),
-              limits: limitsOf(values),
-              // Set again it would be armed again.
-              ...(values.alert !== alertBelow && { alert_below: Number(values.alert) || null }),
-            }),
+          fields: terms,
+          run: (values) => {
+            // What is not changed is not sent: an alert that is set again would be armed again.
+            const changed = changedValues(terms, values)
+            const { alert } = changed
+            return admin.change('PATCH', path, {
+              models: modelsOf(changed),
+              limits: limitsOf(changed),
+              ...(alert !== undefined && { alert_below: Number(alert) || null }),
+            })
+          },
           onDone: again,
         })}
       </div>

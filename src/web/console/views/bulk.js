@@ -7,6 +7,8 @@ import { code, taskLink } from '../parts/texts.js'
 /** @import { Answer } from '../../shared/callApi.js' */
 
 /**
+ * @typedef {readonly string[] | undefined} Ids what a dry run has named
+ *
  * @typedef {{
  *   readonly would_retry?: readonly string[],
  *   readonly would_cancel?: readonly string[],
@@ -34,26 +36,26 @@ function idsOf({ would_retry: retry, would_cancel: cancel, would_redeliver: rede
 }
 
 /**
- * A change of many rows: a dry run first, and then a result for each.
+ * A change of many rows: a dry run first, and then a result for each that it has named.
  * @param {{
  *   readonly label: string,
  *   readonly title: string,
  *   readonly path: string,
- *   readonly body: object,
+ *   readonly bodyOf: (ids: Ids) => object,
  *   readonly onDone: () => void,
  * }} props
  */
-export function BulkAct({ label, title, path, body, onDone }) {
+export function BulkAct({ label, title, path, bodyOf, onDone }) {
   const admin = useAdmin()
   const text = words.console.bulk
-  const send = (/** @type {boolean} */ dry) =>
-    admin.change('POST', path, { ...body, dry_run: dry, limit })
+  const send = (/** @type {Ids} */ ids) =>
+    admin.change('POST', path, { ...bodyOf(ids), dry_run: ids === undefined, limit })
   return act({
     label,
     title,
     onDone,
     /** @type {() => Promise<Answer<DryRun>>} */
-    prepare: () => send(true),
+    prepare: () => send(undefined),
     isEmpty: (prepared) => idsOf(prepared).length === 0,
     text: (prepared) => html`
       <p>${text.would(idsOf(prepared).length)}</p>
@@ -61,8 +63,8 @@ export function BulkAct({ label, title, path, body, onDone }) {
         ${idsOf(prepared).map((id) => html`<li key=${id}>${code(id)}</li>`)}
       </ul>
     `,
-    /** @type {() => Promise<Answer<BulkResult>>} */
-    run: () => send(false),
+    /** @type {(values: unknown, name: string, prepared?: DryRun) => Promise<Answer<BulkResult>>} */
+    run: (_values, _name, prepared = {}) => send(idsOf(prepared)),
     done: ({ retried = [], cancelled = [], redelivered = [], refused }) => html`
       <p>${text.done(retried.length + cancelled.length + redelivered.length)}</p>
       <ul class="ids" tabindex="0">
@@ -94,7 +96,7 @@ export function bulkActs(query, onDone) {
         label=${text.retry}
         title=${text.retryTitle}
         path="tasks/retry"
-        body=${{ filter: { ...filter, failure_code: code } }}
+        bodyOf=${(/** @type {Ids} */ ids) => ({ filter: { ...filter, failure_code: code, task_ids: ids } })}
         onDone=${onDone}
       />`
     }
@@ -104,7 +106,7 @@ export function bulkActs(query, onDone) {
         label=${text.cancel}
         title=${text.cancelTitle}
         path="tasks/cancel"
-        body=${{ filter: { ...filter, status } }}
+        bodyOf=${(/** @type {Ids} */ ids) => ({ filter: { ...filter, status, task_ids: ids } })}
         onDone=${onDone}
       />`
     }

@@ -14,8 +14,8 @@ import { code, durationText, numberText, state, when } from '../parts/texts.js'
 export function ChannelsView() {
   const admin = useAdmin()
   const [round, again] = useRound()
-  /** @type {Reading<{ readonly data: readonly ChannelJson[] }>} */
-  const { value, failure } = useRead('channels', { everyMs: 3_000, round })
+  /** @type {Reading<{ readonly data: readonly ChannelJson[], readonly has_more: boolean }>} */
+  const { value, failure } = useRead('channels?limit=100', { everyMs: 3_000, round })
   const { fields, views, channel: text } = words.console
   const acts = (/** @type {ChannelJson} */ { name, paused_at: paused, cooldowns }) => {
     const path = `channels/${encodeURIComponent(name)}`
@@ -65,6 +65,7 @@ export function ChannelsView() {
         ],
       })
     }
+    ${value?.has_more && html`<p class="hint">${words.console.more}</p>`}
   `
 }
 

@@ -16,7 +16,7 @@ import { idLink, nameIn } from '../parts/texts.js'
  */
 export function FindView({ query }) {
   const { id = '' } = query
-  /** @type {Reading<{ readonly data: readonly Found[] }>} */
+  /** @type {Reading<{ readonly data: readonly Found[], readonly has_more: boolean }>} */
   const { value, failure, loading } = useRead(`find${queryOf({ id })}`)
   const [only, ...others] = value?.data ?? []
   const link = !loading && only && others.length === 0 ? linkOf(only) : undefined
@@ -43,6 +43,7 @@ export function FindView({ query }) {
         ],
       })
     }
+    ${value?.has_more && html`<p class="hint">${words.console.more}</p>`}
   `
 }
 

@@ -50,22 +50,23 @@ export function limitFields(account) {
 }
 
 /**
- * Returns the models that the fields name. `null` means all.
+ * Returns the models that the fields name. `null` means all. Without such a value it is absent.
  * @param {Readonly<Record<string, string>>} values
  */
-export function modelsOf({ models = '' }) {
-  const names = models.split(',').map((name) => name.trim())
+export function modelsOf({ models }) {
+  const names = models?.split(',').map((name) => name.trim())
   return models === '' ? null : names
 }
 
 /**
- * Returns the limits that the fields name.
+ * Returns the limits that the fields name. `null` means no limit. What has no value is absent.
  * @param {Readonly<Record<string, string>>} values
  */
-export function limitsOf({ requests = '', live_tasks: live = '' }) {
-  const [limit, period] = requests.split('/')
+export function limitsOf({ requests, live_tasks: live }) {
+  if (requests === undefined && live === undefined) return undefined
+  const [limit, period] = requests?.split('/') ?? []
   return {
-    requests: requests === '' ? null : { limit: Number(limit), period },
-    live_tasks: live === '' ? null : { limit: Number(live) },
+    requests: requests === '' ? null : requests && { limit: Number(limit), period },
+    live_tasks: live === '' ? null : live && { limit: Number(live) },
   }
 }

@@ -27,7 +27,8 @@ export function UsageView({ query }) {
   const by = [...new Set([first, second ?? first])]
   const path = `usage${queryOf({
     account,
-    start_time: from ?? new Date((today - 29) * dayMs).toISOString(),
+    // Before an end the API begins 30 days earlier.
+    start_time: from ?? (to ? undefined : new Date((today - 29) * dayMs).toISOString()),
     end_time: to ?? new Date((today + 1) * dayMs).toISOString(),
     group_by: by.join(','),
   })}`

@@ -9,6 +9,7 @@ import { accountLink, code, state, taskLink, when } from '../parts/texts.js'
 import { BulkAct } from './bulk.js'
 import { webhookState } from './webhooks.js'
 
+/** @import { Ids } from './bulk.js' */
 /** @import { Reading } from '../admin.js' */
 /** @import { Columns } from '../parts/table.js' */
 /** @import { DeliveryJson } from '../../../store/webhooks/deliveries.ts' */
@@ -68,7 +69,7 @@ export function WebhookView({ id, query }) {
         label=${text.redeliverFailed}
         title=${text.redeliverFailedTitle}
         path=${`webhooks/${id}/redeliver`}
-        body=${{ status: 'failed' }}
+        bodyOf=${(/** @type {Ids} */ ids) => ({ status: 'failed', delivery_ids: ids })}
         onDone=${again}
       />
       ${

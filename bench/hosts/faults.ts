@@ -2,11 +2,15 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Seeded } from '../../test/support/seeded.ts'
 import { createSeeded } from '../../test/support/seeded.ts'
+import { createSimulatorClient } from '../../test/support/simulatorClient.ts'
 import { emptyDisk, fillDisk } from './disks.ts'
 import type { Entry } from './history.ts'
 import type { Installation } from './installation.ts'
 import type { Host, Trouble } from './network.ts'
+import { addressOf, serverOf } from './network.ts'
 import { canLimitMemory, canMoveClocks, setClock, signalHost, squeeze } from './parts.ts'
+
+const [freshMsMax, freshWaitMsMax] = [2_000, 45_000]
 
 /** A part by its name or, of PostgreSQL, by what it is when the fault strikes. */
 type Place = Host | 'primary' | 'standby'
@@ -116,6 +120,25 @@ const signal =
     if (name === 'SIGSTOP') signalHost(host, 'SIGCONT')
   }
 
+/** Stops a worker that has just begun a call of more than 30 s, so that another one calls again while the first call lives. */
+const stopWhileCalling: Strike = async (given) => {
+  const upstream = createSimulatorClient(`http://${serverOf('upstream')}`)
+  const client = addressOf(given.at[0] ?? 'worker1')
+  const hasBegun = async () => {
+    const calls = await upstream.calls({ prompt: 'delay ms=3' })
+    return calls.some(
+      (call) =>
+        call.client === client &&
+        call.endedAt === null &&
+        Date.now() - call.at < freshMsMax &&
+        /ms=3\d{4}/.test(call.prompt ?? ''),
+    )
+  }
+  const endsAtMs = performance.now() + freshWaitMsMax
+  while (performance.now() < endsAtMs && !(await hasBegun())) await sleep(500)
+  await signal('SIGSTOP')(given)
+}
+
 const killWhileStoring: Strike = async ({ at: [worker = 'worker1'], ms }) => {
   signalHost('s3', 'SIGSTOP')
   await sleep(ms)
@@ -175,7 +198,7 @@ const kinds: readonly Kind[] = [
     'SIGSTOP of a worker until it is lost',
     any(...workers),
     [28, 45],
-    signal('SIGSTOP'),
+    stopWhileCalling,
   ),
   fault('processes', 'SIGTERM', any(...services), [0, 0], signal('SIGTERM')),
   fault('failover', 'failover: killed', any('primary'), [0, 0], failOver('killed')),

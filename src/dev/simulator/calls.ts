@@ -22,6 +22,8 @@ const callSchema = z.object({
   apiKeyDigest: text,
   idempotencyKey: text,
   headers: z.record(z.string(), z.string()),
+  /** The address that the request came from. */
+  client: text,
   /** The JSON body, or the fields of the form. Long texts, such as images, are replaced by their length. */
   body: z.unknown(),
   bodyBytes: z.number().default(0),
@@ -105,7 +107,7 @@ export function createCallLog() {
 
   /** Adds a request whose headers have arrived. The caller completes what it returns. */
   function open(
-    { headers }: IncomingMessage,
+    { headers, socket }: IncomingMessage,
     family: Family,
     key: string | undefined,
   ): SimulatorCall {
@@ -117,6 +119,7 @@ export function createCallLog() {
       apiKeyDigest: key === undefined ? null : digestOf(key).slice(0, 8),
       idempotencyKey: headers['idempotency-key']?.toString() ?? null,
       headers: Object.fromEntries(logged),
+      client: socket.remoteAddress,
       body: null,
     })
     calls.push(call)

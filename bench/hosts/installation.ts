@@ -38,7 +38,7 @@ import { startPart } from './parts.ts'
 export type Installation = Awaited<ReturnType<typeof startInstallation>>
 
 export const keyPepper = 'hosts:pepper-of-the-hosts-0123456789'
-/** Of a call of the upstream. The longest one takes 36 s. */
+/** Of a call of the upstream. The longest one takes 80 s. */
 const timeoutSeconds = 90
 const answerMsMax = 2_000
 

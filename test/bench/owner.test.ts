@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import type { Entry } from '../../bench/hosts/history.ts'
@@ -6,13 +7,14 @@ import { createSeeded } from '../support/seeded.ts'
 import { listen } from '../support/upstream/testServers.ts'
 
 it('takes an event of a stream for as old as the stream may have held it', async () => {
-  const url = await listen(async (_request, response) => {
+  const tell = async (response: ServerResponse) => {
     for (const [id, status] of ['queued', 'processing', 'succeeded'].entries()) {
       response.write(`event: task\nid: ${id}\ndata: {"status":"${status}"}\n\n`)
       await sleep(20)
     }
     response.end()
-  })
+  }
+  const url = await listen((_request, response) => void tell(response))
   const entries: Entry[] = []
   const add = (entry: Entry) => void entries.push(entry)
   const over = new AbortController().signal

@@ -71,13 +71,16 @@ describe.concurrent.each(clientKinds)('an image is bought once, and arrives: %s'
     const { given, proxy, bought } = await connect(({ headers }) =>
       headers['prefer'] === undefined ? undefined : { cutAfterMs: 200 },
     )
+    const prompt = `python 8 ${kind} [sim:hold]`
     const lines = `
-      prompt = "python 8 [sim:delay ms=3000]"
-      return (await darkroom.images.generate(model=given["model"], prompt=prompt)).task["status"]`
-    expect(await python.run(kind, lines, given)).toBe('succeeded')
-    const preferred = proxy.of('GET', '/v1/tasks/').map(({ headers }) => headers['prefer'])
+      wanted = {"model": given["model"], "prompt": given["prompt"]}
+      return (await darkroom.images.generate(**wanted)).task["status"]`
+    const making = python.run(kind, lines, { ...given, prompt })
+    const preferred = () => proxy.of('GET', '/v1/tasks/').map(({ headers }) => headers['prefer'])
     const held = [60, 30, 15, 7, 3, 1].map((seconds) => `wait=${seconds}`)
-    expect(preferred.slice(0, 7)).toEqual([...held, undefined])
+    await expect.poll(() => preferred().slice(0, 7)).toEqual([...held, undefined])
+    await service.simulator.release({ prompt })
+    expect(await making).toBe('succeeded')
     expect(await bought()).toEqual(once)
   })
 

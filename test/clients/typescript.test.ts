@@ -167,11 +167,13 @@ describe.concurrent('the 25 points of a client that buys images, in TypeScript',
     const { darkroom, proxy, bought } = await connect(({ headers }) =>
       headers['prefer'] === undefined ? undefined : { cutAfterMs: 200 },
     )
-    const prompt = 'point 8 [sim:delay ms=3000]'
-    expect((await darkroom.images.generate({ model, prompt })).task.status).toBe('succeeded')
-    const preferred = proxy.of('GET', '/v1/tasks/').map(({ headers }) => headers['prefer'])
+    const prompt = 'point 8 [sim:hold]'
+    const making = darkroom.images.generate({ model, prompt })
+    const preferred = () => proxy.of('GET', '/v1/tasks/').map(({ headers }) => headers['prefer'])
     const held = [60, 30, 15, 7, 3, 1].map((seconds) => `wait=${seconds}`)
-    expect(preferred.slice(0, 7)).toEqual([...held, undefined])
+    await expect.poll(() => preferred().slice(0, 7)).toEqual([...held, undefined])
+    await service.simulator.release({ prompt })
+    expect((await making).task.status).toBe('succeeded')
     expect(await bought()).toEqual(once)
   })
 

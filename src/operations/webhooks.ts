@@ -57,8 +57,8 @@ export type RedeliverMany = {
   readonly webhookId: string
   readonly limit: number
   readonly dryRun: boolean
-  /** The ids of which of them. Absent: of all. */
-  readonly only?: readonly string[]
+  /** Which of them. Absent: all. */
+  readonly deliveryIds?: readonly string[]
 }
 
 export type RedeliveredMany = AnswerOf<typeof redelivered>
@@ -66,13 +66,11 @@ export type RedeliveredMany = AnswerOf<typeof redelivered>
 /** Makes failed deliveries of a webhook due now, newest first. With `dryRun`, only names them. */
 export async function redeliverFailed(
   deps: OperationDeps,
-  { webhookId, limit, dryRun, only }: RedeliverMany,
+  { dryRun, ...wanted }: RedeliverMany,
 ): Done<RedeliveredMany> {
-  const failed = await listWebhookDeliveries(deps, { webhookId, limit, status: 'failed' })
+  const failed = await listWebhookDeliveries(deps, { ...wanted, status: 'failed' })
   if (!failed.ok) return failed
-  const deliveryIds = failed.value.data
-    .map(({ delivery_id }) => delivery_id)
-    .filter((id) => only?.includes(id) ?? true)
+  const deliveryIds = failed.value.data.map(({ delivery_id }) => delivery_id)
   if (dryRun) return succeed({ would_redeliver: deliveryIds })
   const { done, refused } = await doMany(deliveryIds, (id) => redeliver(deps, id))
   return succeed({

@@ -232,7 +232,9 @@ describe('many', () => {
       value: { would_redeliver: newest },
     })
     const only = newest.slice(1)
-    expect(await redeliverFailed(deps, { ...some, only, dryRun: true })).toMatchObject({
+    expect(
+      await redeliverFailed(deps, { ...some, deliveryIds: only, limit: 1, dryRun: true }),
+    ).toMatchObject({
       value: { would_redeliver: only },
     })
     expect(await redeliverFailed(deps, some)).toEqual({

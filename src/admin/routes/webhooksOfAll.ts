@@ -69,12 +69,12 @@ export const webhookRoutes: readonly AdminRoute[] = [
       ...many,
     }),
     answer: [200, 'What was done, or what would be.', redelivered],
-    run: ({ operator, params, input: { delivery_ids: only, limit, dry_run: dryRun } }) =>
+    run: ({ operator, params, input: { delivery_ids: deliveryIds, limit, dry_run: dryRun } }) =>
       webhooks.redeliverFailed(operator, {
         webhookId: params.webhook_id,
         limit,
         dryRun,
-        ...defined({ only }),
+        ...defined({ deliveryIds }),
       }),
   }),
   adminRoute({

@@ -14,13 +14,16 @@ import type { Row } from '../row.ts'
 /** One event for one webhook, as answers have it. */
 export type DeliveryJson = AnswerOf<typeof delivery>
 
-export type DeliveryPage = Page & { readonly status?: DeliveryJson['status'] }
+export type DeliveryPage = Page & {
+  readonly deliveryIds?: readonly string[]
+  readonly status?: DeliveryJson['status']
+}
 
 /** Returns the deliveries of a webhook, newest first. */
 export async function listDeliveries(
   pool: Pool,
   webhookId: string,
-  { status, ...page }: DeliveryPage,
+  { deliveryIds, status, ...page }: DeliveryPage,
 ): Promise<ListPage<DeliveryJson>> {
   const ofWebhook: Conditions = [['webhook_id = ?', webhookId]]
   const list = await readPage<Row<DeliveryJson>>(pool, page, {
@@ -28,7 +31,7 @@ export async function listDeliveries(
     order: ['webhook_delivery.created_at', 'delivery_id'],
     direction: 'desc',
     scope: ofWebhook,
-    filter: [...ofWebhook, ['status = ?', status]],
+    filter: [...ofWebhook, ['delivery_id = any (?)', deliveryIds], ['status = ?', status]],
     select: (where, newest) => `select ${deliveryColumns} from webhook_delivery ${where} ${newest}`,
   })
   return mapPage(list, defined)

@@ -30,14 +30,11 @@ const filter = {
 const failureCode = z.enum(taskFailureCodes).optional()
 const manyFilter = { ...filter, task_ids: onlyThese(taskId) }
 
-type Given = z.output<z.ZodObject<typeof filter>>
+type Given = z.output<z.ZodObject<typeof manyFilter>>
 
-function filterOf({ account, model, created_after, created_before }: Given) {
-  return defined({ account, model, createdAfter: created_after, createdBefore: created_before })
-}
-
-function manyFilterOf({ task_ids: taskIds, ...given }: z.output<z.ZodObject<typeof manyFilter>>) {
-  return { ...filterOf(given), ...defined({ taskIds }) }
+function filterOf({ account, model, task_ids: taskIds, ...given }: Given) {
+  const { created_after: createdAfter, created_before: createdBefore } = given
+  return defined({ account, model, taskIds, createdAfter, createdBefore })
 }
 
 const listed = pageQuery('task_id').extend({
@@ -134,7 +131,7 @@ export const taskRoutes: readonly AdminRoute[] = [
     errors: ['not_found'],
     run: ({ operator, input: { filter: given, limit, dry_run: dryRun } }) => {
       const failureCode = given.failure_code
-      const filter = { ...manyFilterOf(given), ...defined({ failureCode }) }
+      const filter = { ...filterOf(given), ...defined({ failureCode }) }
       return manyTasks.retryTasks(operator, { filter, limit, dryRun })
     },
   }),
@@ -154,7 +151,7 @@ export const taskRoutes: readonly AdminRoute[] = [
     errors: ['not_found'],
     run: ({ operator, input: { filter: given, limit, dry_run: dryRun } }) => {
       const { status } = given
-      const filter = { ...manyFilterOf(given), ...defined({ status }) }
+      const filter = { ...filterOf(given), ...defined({ status }) }
       return manyTasks.cancelTasks(operator, { filter, limit, dryRun })
     },
   }),

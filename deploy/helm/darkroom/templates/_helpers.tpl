@@ -79,10 +79,8 @@ topologySpreadConstraints:
 
 {{- define "darkroom.container" -}}
 {{- $image := .root.Values.image -}}
-{{- $own := .values.tag | empty | ternary "" (printf ":%s" .values.tag) -}}
-{{- $digest := $image.digest | empty | ternary "" (printf "@%s" $image.digest) -}}
-{{- $tag := printf ":%s" ($image.tag | default .root.Chart.AppVersion) -}}
-image: {{ $image.repository }}{{ $own | default $digest | default $tag }}
+{{- $tag := .values.tag | default $image.tag | default .root.Chart.AppVersion -}}
+image: {{ $image.repository }}{{ if and $image.digest (not .values.tag) }}@{{ $image.digest }}{{ else }}:{{ $tag }}{{ end }}
 imagePullPolicy: {{ $image.pullPolicy }}
 securityContext:
   allowPrivilegeEscalation: false

@@ -1,3 +1,5 @@
+import { formBody, formType } from '../../test/support/clients/requestBodies.ts'
+import { editParts } from '../../test/support/clients/syncCalls.ts'
 import { paddedPng } from '../../test/support/images.ts'
 import { mebibyte, peakMiB } from '../../test/support/service/processUsage.ts'
 import type { ServiceOptions } from '../../test/support/service/testService.ts'
@@ -62,9 +64,10 @@ function calls(name: string, what: string, connections: number, given: Calls): B
   const run = async (world: BenchWorld) => {
     const { quick, shared, startService, figure } = world
     const service = own === undefined ? await shared() : await startService(own)
-    const shot = await (editedBytes === undefined
-      ? shotOf(service, image, accounts)
-      : editShot(service, editedBytes))
+    const shot =
+      editedBytes === undefined
+        ? await shotOf(service, image, accounts)
+        : editShot(service, editedBytes)
     let failed = 0
     const counted: Shot = (agent, n) =>
       shot(agent, n).catch((error: unknown) => {
@@ -105,16 +108,9 @@ async function shotOf(
 }
 
 /** Returns a shot that edits one image, in a form as OpenAI's SDKs send it. */
-async function editShot({ url, headers }: BenchService, bytes: number): Promise<Shot> {
-  const form = new FormData()
-  for (const [name, text] of Object.entries(JSON.parse(generationBody())))
-    form.set(name, String(text))
-  form.set('image', new Blob([paddedPng(bytes, 0)], { type: 'image/png' }), 'image.png')
-  const written = new Response(form)
-  const sent = {
-    headers: { ...headers, 'content-type': written.headers.get('content-type') ?? '' },
-    body: Buffer.from(await written.arrayBuffer()),
-  }
+function editShot({ url, headers }: BenchService, bytes: number): Shot {
+  const body = formBody(editParts(JSON.parse(generationBody()), paddedPng(bytes, 0)))
+  const sent = { headers: { ...headers, 'content-type': formType }, body }
   return (agent) => shoot(agent, `${url}/v1/images/edits`, sent)
 }
 

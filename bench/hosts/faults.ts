@@ -10,9 +10,6 @@ import type { Host, Trouble } from './network.ts'
 import { addressOf, serverOf } from './network.ts'
 import { canLimitMemory, canMoveClocks, setClock, signalHost, squeeze } from './parts.ts'
 
-/** A call of 80 s is made again while it lives when its worker stops within so much of it. */
-const [freshMsMax, freshWaitMsMax] = [15_000, 45_000]
-
 /** A part by its name or, of PostgreSQL, by what it is when the fault strikes. */
 type Place = Host | 'primary' | 'standby'
 type Places = (chance: Seeded) => readonly Place[]
@@ -120,6 +117,9 @@ const signal =
     await sleep(ms)
     if (name === 'SIGSTOP') signalHost(host, 'SIGCONT')
   }
+
+/** Another worker needs about a minute to call in the place of one that stopped, so a call of 80 s still lives then. */
+const [freshMsMax, freshWaitMsMax] = [15_000, 45_000]
 
 /** Stops a worker that has begun a call of 80 s, so that another one calls again while the first call lives. */
 const stopWhileCalling: Strike = async (given) => {

@@ -16,7 +16,7 @@ import type { StartConfig } from './variables.ts'
  * outside of the heap. So these bytes are freed sooner. `--v8-pool-size`: on two processors, the four threads of V8 keep
  * the main thread from running for 30 ms and more under large bodies. `--heap-growing-percent`: V8 would collect the whole
  * heap each time some 17 MiB of bodies and images were allocated outside of it, which took a worker half the time of
- * a call with 1 MiB. It takes 20 MiB more.
+ * a call with 1 MiB. A worker then takes 20 MiB more.
  */
 export const serviceNodeFlags = [
   '--max-semi-space-size=4',

@@ -93,8 +93,8 @@ export async function revokeKey(
   return rows[0]
 }
 
-const keyColumns = `key_id, (select name from account a where a.account_id = api_key.account_id) as account, prefix, pepper_id,
-  ${isoSql('api_key.created_at', 'MS')} as created_at, ${isoSql('expires_at', 'MS')} as expires_at,
+const keyColumns = `key_id, (select name from account a where a.account_id = api_key.account_id) as account, prefix,
+  pepper_id, ${isoSql('api_key.created_at', 'MS')} as created_at, ${isoSql('expires_at', 'MS')} as expires_at,
   ${isoSql('revoked_at', 'MS')} as revoked_at, budget_credits || '/' || budget_period as budget,
   case when budget_period is not null then coalesce((
     select used from budget_use u, budget_window(budget_period, now()) w
